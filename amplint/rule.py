@@ -1,0 +1,120 @@
+"""What a rule is: its metadata, its page, and the context in which it looks at a document."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
+
+from amplint.documents import Document
+from amplint.findings import Finding, Fix, Related, Severity
+
+if TYPE_CHECKING:  # LibCST is imported only when a document needs a tree
+    import libcst as cst
+
+    from amplint.flow import ProtocolReport
+    from amplint.syntax.names import Names
+    from amplint.syntax.tree import SyntaxTree
+
+
+@dataclass(frozen=True, slots=True)
+class TargetTorch:
+    """The lowest torch that a project supports, and where that was read, in words for a message."""
+
+    version: tuple[int, int]
+    source: str
+
+    def __str__(self) -> str:
+        return ".".join(map(str, self.version))
+
+
+class Context:
+    """One document as the rules see it; every view of it is made once, when the first rule asks."""
+
+    def __init__(self, document: Document, target_torch: TargetTorch | None = None) -> None:
+        self.document = document
+        self.target_torch = target_torch
+
+    @cached_property
+    def tree(self) -> SyntaxTree:
+        """The LibCST tree; raises :class:`amplint.syntax.tree.InvalidSyntax`."""
+        from amplint.syntax.tree import SyntaxTree
+
+        return SyntaxTree(self.document.text)
+
+    @cached_property
+    def names(self) -> Names:
+        """Qualified names of the tree's references, through its imports."""
+        from amplint.syntax.names import Names
+
+        return Names(self.tree)
+
+    @cached_property
+    def protocol(self) -> ProtocolReport:
+        """What the gradient-scaler automaton rejects on the document's feasible paths."""
+        from amplint.flow import explore
+
+        return explore(self.tree, self.names)
+
+    def finding(
+        self,
+        rule: Rule,
+        node: cst.CSTNode,
+        message: str,
+        *,
+        help: str | None = None,
+        related: tuple[Related, ...] = (),
+        candidates: tuple[Fix, ...] = (),
+        no_fix_reason: str | None = None,
+    ) -> Finding:
+        """A finding of ``rule`` at ``node``."""
+        start, end = self.tree.span(node)
+        location = self.document.location
+        return Finding(
+            rule.code,
+            message,
+            rule.severity,
+            location(start),
+            location(end),
+            help,
+            related,
+            candidates,
+            no_fix_reason=no_fix_reason,
+        )
+
+    def related(self, node: cst.CSTNode, message: str) -> Related:
+        """A place that explains a finding."""
+        start, end = self.tree.span(node)
+        return Related(message, self.document.location(start), self.document.location(end))
+
+
+class Rule:
+    """One kind of fault.
+
+    A subclass states its metadata as class attributes and its page as its module's docstring (what it does, why is
+    this bad, example, use instead, fix safety, references), and yields its findings from :meth:`check`.
+
+    ``mentions`` are byte strings of which a file must hold at least one for the rule to have anything to say: the
+    prefilter reads nothing more of a file that holds none of any rule's.
+    """
+
+    code: ClassVar[str]
+    name: ClassVar[str]
+    severity: ClassVar[Severity]
+    since: ClassVar[str]
+    summary: ClassVar[str]
+    fixable: ClassVar[str] = "never"  # never, sometimes or always
+    default: ClassVar[bool] = True
+    mentions: ClassVar[tuple[bytes, ...]] = ()
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        """Yield what the rule finds in the document."""
+        raise NotImplementedError
+
+    @classmethod
+    def page(cls) -> str:
+        """The rule's documentation in Markdown."""
+        module = inspect.getmodule(cls)
+        return inspect.cleandoc((module and module.__doc__) or "")
