@@ -1,0 +1,445 @@
+"""The protocol of a gradient scaler as one automaton: (state, event) -> (state, violations).
+
+Two drivers feed it. The static explorer sends the events of each feasible path, the run-time watch those of a real
+run; what is a violation is decided here and nowhere else. Scalers, optimizers and sites are opaque hashable keys of the
+driver's choice: a site names a place in the source and comes back in the violations.
+
+The facts are those of ``torch.amp.GradScaler``: its state is kept per optimizer and cleared by ``update()``; ``step()``
+unscales by itself unless ``unscale_()`` did; a plain ``optimizer.step()`` never looks at the scaler.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass, field, replace
+
+Key = Hashable
+
+
+class EventKind(enum.Enum):
+    """What happened."""
+
+    NEW_SCALER = "new-scaler"
+    """``scaler`` was made: nothing is recorded in it."""
+    BACKWARD = "backward"
+    """Gradients were accumulated into ``optimizers``: scaled by ``scaler``, plain where it is None."""
+    UNSCALE = "unscale"
+    SCALER_STEP = "scaler-step"
+    OPTIMIZER_STEP = "optimizer-step"
+    """A step of ``optimizers`` that no scaler made."""
+    UPDATE = "update"
+    CLEAR_GRADS = "clear-grads"
+    CLIP = "clip"
+    USE_GRADS = "use-grads"
+    """Gradients of ``optimizers`` were read or changed by hand."""
+    FORGET = "forget"
+    """Something unseen may have happened to ``scaler`` (None: to no scaler) and to the gradients of ``optimizers``."""
+    RETIRE = "retire"
+    """``scaler`` is never used again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One step of a path or of a run.
+
+    ``certain`` is False when the driver knows that gradients were accumulated, but not into which of ``optimizers``.
+    """
+
+    kind: EventKind
+    site: Key = None
+    scaler: Key | None = None
+    optimizers: tuple[Key, ...] = ()
+    certain: bool = True
+
+
+class Content(enum.Enum):
+    """What a backward, an unscale or a step left in the gradients."""
+
+    PLAIN = "plain"
+    SCALED = "scaled"
+    UNSCALED = "unscaled"
+    SPENT = "spent"
+    """Unscaled and stepped by the scaler already."""
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """One contribution to an optimizer's gradients, and the site that made it."""
+
+    content: Content
+    scaler: Key | None = None
+    site: Key = None
+    certain: bool = True
+    updated_at: Key | None = None
+    """Where the scaler was updated while this gradient was waiting for its step."""
+
+
+UNSEEN = frozenset({Mark(Content.UNKNOWN)})
+
+
+class Stage(enum.Enum):
+    """How far a scaler has gone with an optimizer since the last update; ready is the absence of a record."""
+
+    UNSCALED = "unscaled"
+    STEPPED = "stepped"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What a scaler remembers of one optimizer until ``update()``."""
+
+    optimizer: Key
+    stage: Stage
+    site: Key
+    backward_since: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ScalerState:
+    """A scaler's records, in the order in which they were made."""
+
+    records: tuple[Record, ...] = ()
+    complete: bool = False
+    """Whether the records are all there is: False when an unseen caller may have unscaled or stepped before."""
+
+    def of(self, optimizer: Key) -> Record | None:
+        """The record of ``optimizer``, or None if the scaler is ready for it (or was never seen with it)."""
+        return next((record for record in self.records if record.optimizer == optimizer), None)
+
+    def record(self, optimizer: Key, stage: Stage, site: Key) -> ScalerState:
+        """This state after ``optimizer`` came to ``stage`` at ``site``."""
+        kept = tuple(record for record in self.records if record.optimizer != optimizer)
+        return replace(self, records=(*kept, Record(optimizer, stage, site)))
+
+    def owing_update(self) -> Record | None:
+        """The last step, or else the last unscale, that no update has followed."""
+        steps = [record for record in self.records if record.stage is Stage.STEPPED]
+        return (steps or [*self.records] or [None])[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """A place that explains a violation."""
+
+    message: str
+    site: Key
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A transition that PyTorch rejects or that does silent damage; ``code`` is the rule's."""
+
+    code: str
+    site: Key
+    message: str
+    scaler: Key | None = None
+    optimizer: Key | None = None
+    causes: tuple[Cause, ...] = ()
+
+
+@dataclass(frozen=True)
+class ProtocolState:
+    """All scalers and all optimizers' gradients at one moment. Treat both mappings as read-only."""
+
+    scalers: dict[Key, ScalerState] = field(default_factory=dict)
+    gradients: dict[Key, frozenset[Mark]] = field(default_factory=dict)
+
+    def __hash__(self) -> int:
+        return hash((frozenset(self.scalers.items()), frozenset(self.gradients.items())))
+
+    def scaler(self, scaler: Key) -> ScalerState:
+        """The state of ``scaler``; one never heard of has an unseen past."""
+        return self.scalers.get(scaler, ScalerState())
+
+    def marks(self, optimizer: Key) -> frozenset[Mark]:
+        """What the gradients of ``optimizer`` hold; those of one never heard of are unknown."""
+        return self.gradients.get(optimizer, UNSEEN)
+
+    def with_scaler(self, scaler: Key, state: ScalerState) -> ProtocolState:
+        """This state with the scaler's replaced."""
+        return replace(self, scalers={**self.scalers, scaler: state})
+
+    def with_marks(self, optimizers: Iterable[Key], marks: frozenset[Mark]) -> ProtocolState:
+        """This state with the gradients of ``optimizers`` replaced."""
+        return replace(self, gradients={**self.gradients, **dict.fromkeys(optimizers, marks)})
+
+
+Step = tuple[ProtocolState, tuple[Violation, ...]]
+
+
+def advance(state: ProtocolState, event: Event) -> Step:
+    """The state after ``event``, and what was wrong about it.
+
+    After a violation the state goes on as if the intended call had been made, so that one fault is said once.
+    """
+    return _TRANSITIONS[event.kind](state, event)
+
+
+def _new_scaler(state: ProtocolState, event: Event) -> Step:
+    return state.with_scaler(event.scaler, ScalerState(complete=True)), ()
+
+
+def _backward(state: ProtocolState, event: Event) -> Step:
+    content = Content.PLAIN if event.scaler is None else Content.SCALED
+    mark = Mark(content, event.scaler, event.site, event.certain)
+    violations: list[Violation] = []
+    for optimizer in event.optimizers:
+        marks = state.marks(optimizer)
+        if event.certain and event.scaler is not None:
+            violations += _accumulates_wrongly(marks, event, optimizer)
+        state = state.with_marks(
+            [optimizer], frozenset(m for m in marks if m.content is not Content.SPENT) | {mark}
+        )
+    for key, scaler in state.scalers.items():
+        if any(not record.backward_since for record in scaler.records):
+            records = tuple(replace(record, backward_since=True) for record in scaler.records)
+            state = state.with_scaler(key, replace(scaler, records=records))
+    return state, tuple(violations)
+
+
+def _accumulates_wrongly(marks: frozenset[Mark], event: Event, optimizer: Key) -> Iterable[Violation]:
+    for mark in marks:
+        if not mark.certain or mark.scaler != event.scaler:
+            continue
+        if mark.updated_at is not None:
+            yield Violation(
+                "AMP107",
+                mark.updated_at,
+                "scaler.update() between two backward passes that accumulate into the same gradients",
+                event.scaler,
+                optimizer,
+                (
+                    Cause("gradients accumulated with the old scale here", mark.site),
+                    Cause("and here", event.site),
+                ),
+            )
+        elif mark.content is Content.UNSCALED:
+            yield Violation(
+                "AMP109",
+                event.site,
+                "a scaled backward() adds to gradients that are already unscaled",
+                event.scaler,
+                optimizer,
+                (Cause("unscaled here", mark.site),),
+            )
+
+
+def _unscale(state: ProtocolState, event: Event) -> Step:
+    violations: list[Violation] = []
+    for optimizer in event.optimizers:
+        scaler = state.scaler(event.scaler)
+        violations += _unscales_wrongly(scaler, event, optimizer)
+        violations += _takes_plain_gradients(state.marks(optimizer), event, optimizer)
+        state = state.with_scaler(event.scaler, scaler.record(optimizer, Stage.UNSCALED, event.site))
+        mark = Mark(Content.UNSCALED, event.scaler, event.site)
+        state = state.with_marks([optimizer], frozenset({mark}))
+    return state, tuple(violations)
+
+
+def _unscales_wrongly(scaler: ScalerState, event: Event, optimizer: Key) -> Iterable[Violation]:
+    before = scaler.of(optimizer)
+    if before is None:
+        return
+    # The same place reached again after another backward is the next iteration: what lacks is the update between.
+    # Another unscale_() on the way is one too many.
+    again = before.site == event.site or before.stage is Stage.STEPPED
+    if again and before.backward_since:
+        yield _missing_update(scaler, event)
+        return
+    happened = "stepped" if before.stage is Stage.STEPPED else "unscaled"
+    yield Violation(
+        "AMP106",
+        event.site,
+        f"unscale_() on gradients that this scaler has already {happened} since the last update()",
+        event.scaler,
+        optimizer,
+        (Cause(f"{happened} here", before.site),),
+    )
+
+
+def _missing_update(scaler: ScalerState, event: Event) -> Violation:
+    owing = scaler.owing_update()
+    assert owing is not None
+    call = "step" if owing.stage is Stage.STEPPED else "unscale_"
+    causes = (Cause("reached again here without an update() between", event.site),)
+    return Violation(
+        "AMP102",
+        owing.site,
+        f"scaler.{call}() is not followed by scaler.update() before the scaler is used again",
+        event.scaler,
+        owing.optimizer,
+        causes if event.site != owing.site else (),
+    )
+
+
+def _takes_plain_gradients(marks: frozenset[Mark], event: Event, optimizer: Key) -> Iterable[Violation]:
+    for mark in marks:
+        if mark.content is Content.PLAIN and mark.certain:
+            yield Violation(
+                "AMP105",
+                mark.site,
+                "backward() without scaler.scale(): the scaler will divide these gradients by the loss scale",
+                event.scaler,
+                optimizer,
+                (Cause("divided by the scale here", event.site),),
+            )
+
+
+def _scaler_step(state: ProtocolState, event: Event) -> Step:
+    violations: list[Violation] = []
+    for optimizer in event.optimizers:
+        scaler, marks = state.scaler(event.scaler), state.marks(optimizer)
+        before = scaler.of(optimizer)
+        if before is not None and before.stage is Stage.STEPPED:
+            violations.append(_steps_again(scaler, before, event, optimizer))
+        if before is None:
+            violations += _takes_plain_gradients(marks, event, optimizer)
+        for mark in marks:
+            if mark.updated_at is not None and mark.certain and mark.scaler == event.scaler:
+                violations.append(
+                    Violation(
+                        "AMP107",
+                        mark.updated_at,
+                        "scaler.update() before the last of the optimizers has stepped",
+                        event.scaler,
+                        optimizer,
+                        (Cause("this step still needs the old scale", event.site),),
+                    )
+                )
+        state = state.with_scaler(event.scaler, scaler.record(optimizer, Stage.STEPPED, event.site))
+        state = state.with_marks([optimizer], frozenset({Mark(Content.SPENT, event.scaler, event.site)}))
+    return state, tuple(violations)
+
+
+def _steps_again(scaler: ScalerState, before: Record, event: Event, optimizer: Key) -> Violation:
+    if before.site == event.site or before.backward_since:
+        return _missing_update(scaler, event)
+    return Violation(
+        "AMP110",
+        event.site,
+        "scaler.step() a second time for this optimizer since the last update()",
+        event.scaler,
+        optimizer,
+        (Cause("stepped here", before.site),),
+    )
+
+
+def _optimizer_step(state: ProtocolState, event: Event) -> Step:
+    violations: list[Violation] = []
+    for optimizer in event.optimizers:
+        mark = _bypassed(state.marks(optimizer))
+        if mark is None:
+            continue
+        how, why = _BYPASS[mark.content]
+        violations.append(
+            Violation(
+                "AMP101",
+                event.site,
+                f"optimizer.step() on gradients that {how}: {why}",
+                mark.scaler,
+                optimizer,
+                (
+                    Cause(
+                        f"{mark.content.value} here" if mark.content is not Content.SPENT else "stepped here",
+                        mark.site,
+                    ),
+                ),
+            )
+        )
+        # go on as after the scaler.step() that was meant
+        scaler = state.scaler(mark.scaler)
+        state = state.with_scaler(mark.scaler, replace(scaler, complete=False))
+        state = state.with_marks([optimizer], UNSEEN)
+    return state, tuple(violations)
+
+
+_BYPASS = {
+    Content.SCALED: ("a gradient scaler scaled", "the weights move by the loss scale times too much"),
+    Content.UNSCALED: ("a gradient scaler unscaled", "a step with inf or NaN gradients is not skipped"),
+    Content.SPENT: (
+        "the scaler has already stepped with",
+        "the weights move twice, and without its inf check",
+    ),
+}
+
+
+def _bypassed(marks: frozenset[Mark]) -> Mark | None:
+    """The contribution that a plain step must not meet, if one is surely there."""
+    suspects = [mark for mark in marks if mark.content in _BYPASS]
+    sure = [mark for mark in suspects if mark.certain] or (suspects if len(suspects) == len(marks) else [])
+    return min(sure, key=lambda mark: (mark.content.value, repr(mark.site))) if sure else None
+
+
+def _update(state: ProtocolState, event: Event) -> Step:
+    scaler = state.scaler(event.scaler)
+    violations: tuple[Violation, ...] = ()
+    if scaler.complete and not scaler.records:
+        message = "scaler.update() with nothing to update from: no step() or unscale_() since the last one"
+        violations = (Violation("AMP107", event.site, message, event.scaler),)
+    state = state.with_scaler(event.scaler, ScalerState(complete=True))
+    gradients = {}
+    for optimizer, marks in state.gradients.items():
+        gradients[optimizer] = frozenset(
+            replace(mark, updated_at=mark.updated_at or event.site)
+            if mark.scaler == event.scaler and mark.content in (Content.SCALED, Content.UNSCALED)
+            else mark
+            for mark in marks
+        )
+    return replace(state, gradients=gradients), violations
+
+
+def _clear_grads(state: ProtocolState, event: Event) -> Step:
+    return state.with_marks(event.optimizers, frozenset() if event.certain else UNSEEN), ()
+
+
+def _gradients_used(code: str, how: str) -> Callable[[ProtocolState, Event], Step]:
+    def transition(state: ProtocolState, event: Event) -> Step:
+        violations = []
+        for optimizer in event.optimizers:
+            scaled = [
+                mark for mark in state.marks(optimizer) if mark.content is Content.SCALED and mark.certain
+            ]
+            if scaled and event.certain:
+                mark = min(scaled, key=lambda mark: repr(mark.site))
+                causes = (Cause("scaled here", mark.site),)
+                message = f"gradients are {how} while they carry the loss scale"
+                violations.append(Violation(code, event.site, message, mark.scaler, optimizer, causes))
+        return state, tuple(violations)
+
+    return transition
+
+
+def _forget(state: ProtocolState, event: Event) -> Step:
+    if event.scaler is not None:
+        state = state.with_scaler(event.scaler, ScalerState())
+    return state.with_marks(event.optimizers, UNSEEN), ()
+
+
+def _retire(state: ProtocolState, event: Event) -> Step:
+    scaler = state.scaler(event.scaler)
+    owing = scaler.owing_update()
+    state = replace(
+        state, scalers={key: value for key, value in state.scalers.items() if key != event.scaler}
+    )
+    if owing is None:
+        return state, ()
+    call = "step" if owing.stage is Stage.STEPPED else "unscale_"
+    message = f"scaler.{call}() is never followed by scaler.update()"
+    return state, (Violation("AMP102", owing.site, message, event.scaler, owing.optimizer),)
+
+
+_TRANSITIONS: dict[EventKind, Callable[[ProtocolState, Event], Step]] = {
+    EventKind.NEW_SCALER: _new_scaler,
+    EventKind.BACKWARD: _backward,
+    EventKind.UNSCALE: _unscale,
+    EventKind.SCALER_STEP: _scaler_step,
+    EventKind.OPTIMIZER_STEP: _optimizer_step,
+    EventKind.UPDATE: _update,
+    EventKind.CLEAR_GRADS: _clear_grads,
+    EventKind.CLIP: _gradients_used("AMP103", "clipped"),
+    EventKind.USE_GRADS: _gradients_used("AMP104", "used"),
+    EventKind.FORGET: _forget,
+    EventKind.RETIRE: _retire,
+}
