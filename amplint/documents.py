@@ -3,35 +3,188 @@
 from __future__ import annotations
 
 import bisect
+import codecs
+import os
+import re
+import stat
 from functools import cached_property
 
 from amplint.findings import Edit, Location
+
+_NEWLINE = re.compile(r"\r\n|\r|\n")
+_LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+
+
+class DocumentError(Exception):
+    """A file could not be read or written; the message says why, without the file's name."""
+
+    def __init__(self, filename: str, message: str) -> None:
+        super().__init__(filename, message)
+        self.filename, self.message = filename, message
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class UnreadableDocument(DocumentError):
+    """The file could not be opened, or its bytes are not text in the encoding it declares."""
+
+
+class UnwritableDocument(DocumentError):
+    """The file could not be replaced; it stands as it was."""
 
 
 class Document:
     """The text of one file with the place of every character in it.
 
     ``text`` holds the decoded characters with their newlines as they stand in the file and without a
-    byte-order mark.
+    byte-order mark. Rows are counted as Python counts them: only ``\\n``, ``\\r\\n`` and ``\\r`` end one.
     """
 
-    def __init__(self, filename: str, text: str) -> None:
+    def __init__(
+        self, filename: str, text: str, *, encoding: str = "utf-8", bom: bytes = b"", content: bytes | None = None
+    ) -> None:
         self.filename = filename
         self.text = text
+        self.encoding = encoding
+        self._bom = bom
+        self._content = content
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Document:
+        """The document in the file at ``path``; raises :class:`UnreadableDocument`."""
+        filename = os.fspath(path)
+        return cls.from_bytes(filename, _read_bytes(filename))
+
+    @classmethod
+    def from_bytes(cls, filename: str, content: bytes) -> Document:
+        """The document whose file holds ``content``; raises :class:`UnreadableDocument`."""
+        bom = codecs.BOM_UTF8 if content.startswith(codecs.BOM_UTF8) else b""
+        encoding = _declared_encoding(filename, content)
+        try:
+            text = content[len(bom) :].decode(encoding)
+        except (UnicodeError, LookupError) as error:
+            raise UnreadableDocument(filename, f"could not be decoded as {encoding}: {_reason(error)}") from None
+        return cls(filename, text, encoding=encoding, bom=bom, content=content)
+
+    @classmethod
+    def from_source(cls, filename: str, text: str) -> Document:
+        """The document of ``text`` that is in no file yet; ``filename`` is what findings are reported under."""
+        return cls(filename, text)
+
+    def with_text(self, text: str) -> Document:
+        """The same file holding ``text`` instead: what a fix makes of this document."""
+        return Document(self.filename, text, encoding=self.encoding, bom=self._bom, content=self._content)
+
+    def encode(self) -> bytes:
+        """The bytes of the file that holds this document's text."""
+        return self._bom + self.text.encode(self.encoding)
+
+    def write(self) -> None:
+        """Replace the file by this document, all at once or not at all, keeping its mode and a link to it.
+
+        Raises :class:`UnwritableDocument`, also where somebody else changed the file since it was read.
+        """
+        path = os.path.realpath(self.filename)
+        try:
+            content = self.encode()
+        except UnicodeError as error:
+            raise UnwritableDocument(self.filename, f"could not be encoded: {_reason(error)}") from None
+        try:
+            if self._content is not None and _read_bytes(path) != self._content:
+                raise UnwritableDocument(self.filename, "changed on disk since it was read, so it was left alone")
+            _replace(path, content)
+        except (OSError, UnreadableDocument) as error:
+            raise UnwritableDocument(self.filename, f"could not be written: {_reason(error)}") from None
+        self._content = content
+
+    @cached_property
+    def newline(self) -> str:
+        """The newline that most rows end with."""
+        windows = self.text.count("\r\n")
+        counts = {
+            "\n": self.text.count("\n") - windows,
+            "\r\n": windows,
+            "\r": self.text.count("\r") - windows,
+        }
+        return max(counts, key=counts.__getitem__)
 
     @cached_property
     def _line_starts(self) -> list[int]:
-        starts, offset = [0], 0
-        for line in self.text.splitlines(keepends=True):
-            offset += len(line)
-            starts.append(offset)
-        return starts
+        return [0, *(match.end() for match in _NEWLINE.finditer(self.text))]
+
+    @property
+    def row_count(self) -> int:
+        """How many rows the text has; an empty row after the last newline counts."""
+        return len(self._line_starts)
+
+    def row(self, number: int) -> str:
+        """The text of the row ``number`` (1-based) without its newline."""
+        end = self._line_starts[number] if number < self.row_count else len(self.text)
+        return self.text[self._line_starts[number - 1] : end].rstrip("\r\n")
 
     def location(self, offset: int) -> Location:
         """The place of the character at ``offset``."""
         row = bisect.bisect_right(self._line_starts, offset)
         return Location(offset, row, offset - self._line_starts[row - 1] + 1)
 
+    def at(self, row: int, column: int) -> Location:
+        """The place at ``row`` and ``column`` (1-based), or the nearest one that the text has."""
+        row = min(max(row, 1), self.row_count)
+        column = min(max(column, 1), len(self.row(row)) + 1)
+        return Location(self._line_starts[row - 1] + column - 1, row, column)
+
     def edit(self, start: int, end: int, content: str) -> Edit:
-        """The edit that replaces the characters from offset ``start`` up to ``end`` by ``content``."""
-        return Edit(self.location(start), self.location(end), content)
+        """The edit that replaces the characters from offset ``start`` up to ``end`` by ``content``.
+
+        Newlines in ``content`` become the document's own.
+        """
+        return Edit(self.location(start), self.location(end), _NEWLINE.sub(self.newline, content))
+
+
+def _declared_encoding(filename: str, content: bytes) -> str:
+    """What a byte-order mark, a coding comment (PEP 263) or Python's default says the bytes are."""
+    if content.isascii() and b"coding" not in content:
+        return "utf-8"
+    import tokenize
+
+    lines = _LINE.finditer(content)
+    try:
+        encoding, _ = tokenize.detect_encoding(lambda: next(lines)[0])
+    except SyntaxError as error:
+        raise UnreadableDocument(filename, f"could not be decoded: {error.msg}") from None
+    return "utf-8" if encoding == "utf-8-sig" else encoding
+
+
+def _read_bytes(filename: str) -> bytes:
+    try:
+        with open(filename, "rb") as file:
+            return file.read()
+    except OSError as error:
+        raise UnreadableDocument(filename, _reason(error)) from None
+
+
+def _replace(path: str, content: bytes) -> None:
+    import tempfile
+
+    status = os.stat(path)
+    handle, temporary = tempfile.mkstemp(prefix=f".{os.path.basename(path)}.", dir=os.path.dirname(path))
+    try:
+        with open(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        if hasattr(os, "chown"):
+            try:
+                os.chown(temporary, status.st_uid, status.st_gid)
+            except OSError:
+                pass  # only the owner's group or the superuser may: the mode matters more
+        os.chmod(temporary, stat.S_IMODE(status.st_mode))
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def _reason(error: Exception) -> str:
+    return error.strerror or str(error) if isinstance(error, OSError) else str(error)

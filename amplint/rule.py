@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # LibCST is imported only when a document needs a tree
 
     from amplint.flow import ProtocolReport
     from amplint.syntax.names import Names
-    from amplint.syntax.tree import SyntaxTree
+    from amplint.syntax.tree import InvalidSyntax, SyntaxTree
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +36,20 @@ class Context:
     def __init__(self, document: Document, target_torch: TargetTorch | None = None) -> None:
         self.document = document
         self.target_torch = target_torch
+        self._invalid: InvalidSyntax | None = None
 
     @cached_property
     def tree(self) -> SyntaxTree:
         """The LibCST tree; raises :class:`amplint.syntax.tree.InvalidSyntax`."""
-        from amplint.syntax.tree import SyntaxTree
+        from amplint.syntax.tree import InvalidSyntax, SyntaxTree
 
-        return SyntaxTree(self.document.text)
+        if self._invalid is not None:
+            raise self._invalid
+        try:
+            return SyntaxTree(self.document.text)
+        except InvalidSyntax as error:
+            self._invalid = error
+            raise
 
     @cached_property
     def names(self) -> Names:
@@ -96,6 +103,8 @@ class Rule:
     A subclass states its metadata as class attributes and its page as its module's docstring (what it does, why is
     this bad, example, use instead, fix safety, references), and yields its findings from :meth:`check`.
 
+    A rule that is not ``selectable`` reports always, whatever is selected, ignored or suppressed.
+
     ``mentions`` are byte strings of which a file must hold at least one for the rule to have anything to say: the
     prefilter reads nothing more of a file that holds none of any rule's.
     """
@@ -107,6 +116,7 @@ class Rule:
     summary: ClassVar[str]
     fixable: ClassVar[str] = "never"  # never, sometimes or always
     default: ClassVar[bool] = True
+    selectable: ClassVar[bool] = True
     mentions: ClassVar[tuple[bytes, ...]] = ()
 
     def check(self, context: Context) -> Iterator[Finding]:

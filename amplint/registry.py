@@ -1,0 +1,110 @@
+"""The rules that are installed: the built-in pack and every pack of the entry-point group ``amplint.rules``."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterable
+from functools import cached_property, lru_cache
+
+from amplint.rule import Rule
+
+GROUP = "amplint.rules"
+
+_CODE = re.compile(r"[A-Z]+[0-9]+\Z")
+_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*\Z")
+
+
+class UnknownRule(LookupError):
+    """No rule has this code or name, or no code starts like this; ``suggestion`` is the nearest right word."""
+
+    def __init__(self, word: str, suggestion: str | None) -> None:
+        super().__init__(word)
+        self.word, self.suggestion = word, suggestion
+
+
+class Registry:
+    """Rule classes by their codes, in the order of the codes."""
+
+    def __init__(self, rules: Iterable[type[Rule]]) -> None:
+        """Raises :class:`ValueError` where two rules share a code or a name, or one is malformed."""
+        taken: dict[str, type[Rule]] = {}
+        for rule in rules:
+            _check(rule)
+            for key in (rule.code, rule.name):
+                if taken.setdefault(key, rule) is not rule:
+                    raise ValueError(f"{key} of {_origin(rule)} is already taken by {_origin(taken[key])}")
+        self.rules: tuple[type[Rule], ...] = tuple(sorted(set(taken.values()), key=lambda rule: rule.code))
+
+    def extended(self, rules: Iterable[type[Rule]]) -> Registry:
+        """These rules and ``rules``; raises :class:`ValueError` as the constructor does."""
+        return Registry((*self.rules, *rules))
+
+    def find(self, word: str) -> type[Rule]:
+        """The rule whose code or name is ``word``; raises :class:`UnknownRule`."""
+        for rule in self.rules:
+            if word.upper() == rule.code or word.lower() == rule.name:
+                return rule
+        raise self._unknown(word, [])
+
+    def matching(self, selector: str) -> tuple[type[Rule], ...]:
+        """The rules that ``selector`` means: ``ALL``, the start of a code, or a name; raises :class:`UnknownRule`."""
+        if selector == "ALL":
+            return self.rules
+        found = tuple(rule for rule in self.rules if rule.code.startswith(selector) or rule.name == selector)
+        if not found or not selector:
+            raise self._unknown(selector, ["ALL", *{re.sub(r"[0-9]+\Z", "", rule.code) for rule in self.rules}])
+        return found
+
+    def _unknown(self, word: str, more: list[str]) -> UnknownRule:
+        from difflib import get_close_matches
+
+        known = [word for rule in self.rules for word in (rule.code, rule.name)] + more
+        for spelling in (word, word.upper(), word.lower()):
+            near = get_close_matches(spelling, known, n=1, cutoff=0.6)
+            if near:
+                return UnknownRule(word, near[0])
+        return UnknownRule(word, None)
+
+    @cached_property
+    def mentions(self) -> tuple[bytes, ...]:
+        """The byte strings of which a file must hold one for any rule to have anything to say."""
+        return tuple(sorted({mention for rule in self.rules for mention in rule.mentions}))
+
+
+def _check(rule: type[Rule]) -> None:
+    if not (isinstance(rule, type) and issubclass(rule, Rule)):
+        raise ValueError(f"{rule!r} is not a subclass of amplint.rule.Rule")
+    for attribute in ("code", "name", "severity", "since", "summary"):
+        if not hasattr(rule, attribute):
+            raise ValueError(f"{_origin(rule)} has no {attribute}")
+    if not _CODE.match(rule.code):
+        raise ValueError(f"the code of {_origin(rule)} is {rule.code!r}, not letters and then digits")
+    if not _NAME.match(rule.name):
+        raise ValueError(f"the name of {_origin(rule)} is {rule.name!r}, not lower-case-words")
+
+
+def _origin(rule: type[Rule]) -> str:
+    return f"{rule.__module__}.{rule.__qualname__}"
+
+
+@lru_cache(maxsize=1)
+def installed() -> Registry:
+    """All installed rules. A pack that cannot be loaded is named on standard error and left out."""
+    from amplint.rules import RULES
+
+    registry = Registry(RULES)
+    for name, load in _packs():
+        try:
+            registry = registry.extended(load().RULES)  # type: ignore[attr-defined]
+        except Exception as error:  # whatever somebody else's pack does, amplint's own rules still run
+            print(f"amplint: rule pack {name!r} was left out: {type(error).__name__}: {error}", file=sys.stderr)
+    return registry
+
+
+def _packs() -> Iterable[tuple[str, Callable[[], object]]]:
+    from importlib.metadata import entry_points
+
+    for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
+        if entry.value != "amplint.rules":
+            yield f"{entry.name} = {entry.value}", entry.load

@@ -1,0 +1,91 @@
+"""# invalid-syntax (AMP902)
+
+## What it does
+Reports a file that could not be parsed as Python, at the place where the parser gave up.
+
+## Why is this bad?
+Nothing else is known about such a file: a misuse of AMP in it cannot be found, so it must not pass for clean.
+The rule cannot be left out by `select`, `ignore` or a suppression comment. To leave a file out, use `exclude`.
+
+A folder's files are parsed only if they mention AMP at all; a file that you name yourself is always checked.
+
+## Example
+```python
+with autocast(device_type="cuda":
+    loss = model(x)
+```
+
+## Use instead
+```python
+with autocast(device_type="cuda"):
+    loss = model(x)
+```
+
+## Fix safety
+There is no fix.
+
+## References
+- [The Python language reference: full grammar specification](https://docs.python.org/3/reference/grammar.html)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from amplint.findings import Finding, Severity
+from amplint.rule import Context, Rule
+
+if TYPE_CHECKING:
+    from amplint.syntax.tree import InvalidSyntax
+
+
+class InvalidSyntaxRule(Rule):
+    code = "AMP902"
+    name = "invalid-syntax"
+    severity = Severity.ERROR
+    since = "0.1.0"
+    summary = "the file could not be parsed"
+    selectable = False
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        from amplint.syntax.tree import InvalidSyntax
+
+        try:
+            _ = context.tree
+        except InvalidSyntax as error:
+            message, row, column = _python_says(context.document.text) or _libcst_says(error)
+            place = context.document.at(row, column)
+            yield Finding(
+                self.code,
+                f"The file could not be parsed: {message}",
+                self.severity,
+                place,
+                place,
+                help="Correct the syntax, or leave the file out by `exclude`; nothing else in it was checked",
+                no_fix_reason="the file could not be parsed",
+            )
+
+
+def _python_says(text: str) -> tuple[str, int, int] | None:
+    """Message and place in the words of the Python that runs, where it cannot parse the text either."""
+    import ast
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            ast.parse(text)
+        except SyntaxError as error:
+            return error.msg, error.lineno or 1, error.offset or 1
+        except (ValueError, RecursionError, MemoryError):
+            pass
+    return None
+
+
+def _libcst_says(error: InvalidSyntax) -> tuple[str, int, int]:
+    told = re.fullmatch(r"parser error: error at (\d+):(\d+): (.*)", error.message, re.DOTALL)
+    if told:
+        return told[3], int(told[1]), int(told[2]) + 1
+    return error.message, error.row, error.column
