@@ -189,9 +189,7 @@ def _backward(state: ProtocolState, event: Event) -> Step:
         marks = state.marks(optimizer)
         if event.certain and event.scaler is not None:
             violations += _accumulates_wrongly(marks, event, optimizer)
-        state = state.with_marks(
-            [optimizer], frozenset(m for m in marks if m.content is not Content.SPENT) | {mark}
-        )
+        state = state.with_marks([optimizer], frozenset(m for m in marks if m.content is not Content.SPENT) | {mark})
     for key, scaler in state.scalers.items():
         if any(not record.backward_since for record in scaler.records):
             records = tuple(replace(record, backward_since=True) for record in scaler.records)
@@ -398,9 +396,7 @@ def _gradients_used(code: str, how: str) -> Callable[[ProtocolState, Event], Ste
     def transition(state: ProtocolState, event: Event) -> Step:
         violations = []
         for optimizer in event.optimizers:
-            scaled = [
-                mark for mark in state.marks(optimizer) if mark.content is Content.SCALED and mark.certain
-            ]
+            scaled = [mark for mark in state.marks(optimizer) if mark.content is Content.SCALED and mark.certain]
             if scaled and event.certain:
                 mark = min(scaled, key=lambda mark: repr(mark.site))
                 causes = (Cause("scaled here", mark.site),)
@@ -420,9 +416,7 @@ def _forget(state: ProtocolState, event: Event) -> Step:
 def _retire(state: ProtocolState, event: Event) -> Step:
     scaler = state.scaler(event.scaler)
     owing = scaler.owing_update()
-    state = replace(
-        state, scalers={key: value for key, value in state.scalers.items() if key != event.scaler}
-    )
+    state = replace(state, scalers={key: value for key, value in state.scalers.items() if key != event.scaler})
     if owing is None:
         return state, ()
     call = "step" if owing.stage is Stage.STEPPED else "unscale_"

@@ -1,0 +1,701 @@
+"""Calls: the protocol's own, the file's functions followed with their arguments bound, and all others."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable
+
+from amplint.flow import program as ir
+from amplint.flow.expressions import Expressions, Outcomes
+from amplint.flow.machine import MAX_DEPTH, Frame
+from amplint.flow.paths import Path
+from amplint.flow.values import (
+    NONE,
+    Condition,
+    Imported,
+    Instance,
+    Items,
+    Key,
+    Known,
+    Optimizer,
+    Partial,
+    Routine,
+    Scaled,
+    Scaler,
+    Several,
+    Table,
+    Type,
+    Unknown,
+    Value,
+    key_of,
+)
+from amplint.flow.vocabulary import (
+    AUTOGRAD_BACKWARD,
+    CLIP_FUNCTIONS,
+    GRAD_SCALERS,
+    HARMLESS_BUILTINS,
+    HARMLESS_FUNCTIONS,
+    HARMLESS_OPTIMIZER_METHODS,
+    HARMLESS_SCALER_METHODS,
+    MODULE_METHODS,
+)
+from amplint.protocol import Event, EventKind
+
+Kwargs = dict[str, Value]
+
+
+class Calls(Expressions):
+    """Calls; running a function's body is left to the subclass."""
+
+    @abstractmethod
+    def run_function(self, function: ir.Function, path: Path, frame: Frame) -> Outcomes:
+        """Every way the body ends, with what it returns."""
+
+    def call(self, node: ir.Call, path: Path, frame: Frame) -> Outcomes:
+        if isinstance(node.func, ir.Attribute) and _is_super(node.func.base):
+            return self.call_super(node, node.func.attr, path, frame)
+        outcomes: Outcomes = []
+        if isinstance(node.func, ir.Attribute) and not node.func.external:
+            for after, receiver in self.evaluate(node.func.base, path, frame):
+                for before, args, kwargs in self.arguments(node, after, frame):
+                    outcomes += self.call_method(receiver, node, args, kwargs, before, frame)
+            return outcomes
+        for after, function in self.evaluate(node.func, path, frame):
+            for before, args, kwargs in self.arguments(node, after, frame):
+                outcomes += self.call_value(function, args, kwargs, node.site, before, frame)
+        return outcomes
+
+    def arguments(self, node: ir.Call, path: Path, frame: Frame) -> list[tuple[Path, list[Value], Kwargs]]:
+        """The positional and keyword arguments; those behind stars come under the keyword ``*``."""
+        outcomes = []
+        for after, values in self.evaluate_all([argument.value for argument in node.args], path, frame):
+            args: list[Value] = []
+            kwargs: Kwargs = {}
+            for argument, value in zip(node.args, values, strict=True):
+                if argument.star == "*" and isinstance(value, Items):
+                    args += value.values
+                elif argument.star:
+                    kwargs["*"] = value
+                elif argument.keyword is not None:
+                    kwargs[argument.keyword] = value
+                else:
+                    args.append(value)
+            outcomes.append((after, args, kwargs))
+        return outcomes
+
+    # methods
+
+    def call_method(
+        self, receiver: Value, node: ir.Call, args: list[Value], kwargs: Kwargs, path: Path, frame: Frame
+    ) -> Outcomes:
+        """Every outcome of ``receiver.attr(...)``."""
+        assert isinstance(node.func, ir.Attribute)
+        attr, site = node.func.attr, node.site
+        if isinstance(receiver, Known) and receiver.value is None:
+            return []
+        if isinstance(receiver, (Scaler, Optimizer)) and not receiver.built:
+            # a call on what was found to be None is a path that no run takes
+            paths = path.assume(Condition("none", (receiver,)), False)
+        else:
+            paths = [path]
+        outcomes: Outcomes = []
+        for alive in paths:
+            if isinstance(receiver, Scaler):
+                outcomes += self.scaler_method(receiver, attr, args, kwargs, site, alive)
+            elif isinstance(receiver, Optimizer):
+                outcomes += self.optimizer_method(receiver, attr, args, kwargs, site, alive, frame)
+            elif isinstance(receiver, Scaled):
+                outcomes += self.scaled_method(receiver, attr, site, alive)
+            elif isinstance(receiver, (Items, Several, Table)):
+                outcomes += self.collection_method(receiver, node, args, kwargs, alive, frame)
+            elif isinstance(receiver, (Instance, Type)):
+                outcomes += self.instance_method(receiver, attr, args, kwargs, site, alive, frame)
+            elif isinstance(receiver, Imported):
+                function = Imported(frozenset(f"{name}.{attr}" for name in receiver.names))
+                outcomes += self.call_value(function, args, kwargs, site, alive, frame)
+            else:
+                outcomes += self.unknown_method(receiver, attr, args, kwargs, site, alive, frame)
+        return outcomes
+
+    def scaler_method(
+        self, scaler: Scaler, attr: str, args: list[Value], kwargs: Kwargs, site: int, path: Path
+    ) -> Outcomes:
+        if attr == "is_enabled":
+            return [(path, _enabledness(scaler))]
+        if attr in HARMLESS_SCALER_METHODS:
+            return [(path, Unknown(("attribute", scaler.key, attr)))]
+        handler = _SCALER_METHODS.get(attr)
+        if handler is None:
+            return [(self.forget([scaler, *args, *kwargs.values()], path), Unknown(("call", scaler.key, attr)))]
+        outcomes: Outcomes = []
+        for after, enabled in self.enabled(scaler, path):
+            outcomes += handler(self, scaler, enabled, args, kwargs, site, after)
+        return outcomes
+
+    def enabled(self, scaler: Scaler, path: Path) -> list[tuple[Path, bool]]:
+        """Whether the scaler does anything. Where that is open it is taken to be enabled, and remembered so."""
+        condition = _enabledness(scaler)
+        truth = path.decide(condition)
+        if truth is not None:
+            return [(path, truth)]
+        key = scaler.enabled.key if isinstance(scaler.enabled, (Unknown, Condition)) else ("enabled", scaler.key)
+        return [(after.with_switch(key, True), True) for after in path.assume(condition, True)]
+
+    def scale(
+        self, scaler: Scaler, enabled: bool, args: list[Value], kwargs: Kwargs, site: int, path: Path
+    ) -> Outcomes:
+        loss = (args or [*kwargs.values()] or [NONE])[0]
+        return [(path, _map_loss(loss, lambda part: Scaled(scaler)) if enabled else loss)]
+
+    def unscale(
+        self, scaler: Scaler, enabled: bool, args: list[Value], kwargs: Kwargs, site: int, path: Path
+    ) -> Outcomes:
+        outcomes: Outcomes = []
+        for after, optimizers in self.stepped(args, kwargs, path):
+            if enabled:
+                after = self.machine.emit(after, Event(EventKind.UNSCALE, site, scaler.key, optimizers))
+            outcomes.append((after, NONE))
+        return outcomes
+
+    def scaler_step(
+        self, scaler: Scaler, enabled: bool, args: list[Value], kwargs: Kwargs, site: int, path: Path
+    ) -> Outcomes:
+        outcomes: Outcomes = []
+        for after, optimizers in self.stepped(args, kwargs, path):
+            kind = EventKind.SCALER_STEP if enabled else EventKind.OPTIMIZER_STEP
+            after = self.machine.emit(after, Event(kind, site, scaler.key if enabled else None, optimizers))
+            outcomes.append((after, Unknown(("call", scaler.key, "step"))))
+        return outcomes
+
+    def stepped(self, args: list[Value], kwargs: Kwargs, path: Path) -> list[tuple[Path, tuple[Key, ...]]]:
+        """The optimizer given to ``step`` or ``unscale_``: being given there makes any value one."""
+        given = args[0] if args else kwargs.get("optimizer")
+        if isinstance(given, Known) and given.value is None:
+            return []
+        if isinstance(given, Unknown):
+            self.machine.evidence.used_as_optimizer(given.key, "stepped")
+            self.machine.universe.add(given.key)
+            return [(path, (given.key,))]
+        if isinstance(given, Optimizer):
+            return [(after, (given.key,)) for after in path.assume(Condition("none", (given,)), False)]
+        if isinstance(given, Instance):
+            self.machine.universe.add(given.key)
+            return [(path, (given.key,))]
+        return [(self.machine.forget_all(path), ())]
+
+    def update(
+        self, scaler: Scaler, enabled: bool, args: list[Value], kwargs: Kwargs, site: int, path: Path
+    ) -> Outcomes:
+        self.machine.evidence.updated.add(scaler.key)
+        if not enabled:
+            return [(path, NONE)]
+        if args or kwargs:  # update(new_scale) only sets the scale, as an extra call beside update()
+            return [(self.forget([scaler], path), NONE)]
+        return [(self.machine.emit(path, Event(EventKind.UPDATE, site, scaler.key)), NONE)]
+
+    def optimizer_method(
+        self, optimizer: Optimizer, attr: str, args: list[Value], kwargs: Kwargs, site: int, path: Path, frame: Frame
+    ) -> Outcomes:
+        if attr == "step":
+            if args or kwargs:  # a closure runs backward by itself
+                return self.unknown_call(optimizer, args, kwargs, site, path)
+            event = Event(EventKind.OPTIMIZER_STEP, site, optimizers=(optimizer.key,))
+            return [(self.machine.emit(path, event), NONE)]
+        if attr == "zero_grad":
+            event = Event(EventKind.CLEAR_GRADS, site, optimizers=(optimizer.key,))
+            return [(self.machine.emit(path, event), NONE)]
+        if attr in HARMLESS_OPTIMIZER_METHODS:
+            return [(path, Unknown(("attribute", optimizer.key, attr)))]
+        # an optimizer's own extra method may step, clear or rescale its gradients
+        return self.unknown_call(optimizer, args, kwargs, site, path)
+
+    def scaled_method(self, loss: Scaled, attr: str, site: int, path: Path) -> Outcomes:
+        if attr == "backward":
+            return [(self.backward([loss], site, path), NONE)]
+        if attr in ("item", "tolist", "numpy", "size", "dim"):
+            return [(path, Unknown(("attribute", key_of(loss), attr)))]
+        return [(path, loss)]
+
+    def backward(self, losses: Iterable[Value], site: int, path: Path) -> Path:
+        """Gradients are accumulated from ``losses``: scaled, plain, or who knows."""
+        losses = list(losses)
+        scalers = {loss.scaler for loss in losses if isinstance(loss, Scaled)}
+        for scaler in scalers:
+            if isinstance(scaler, Unknown):  # not known for a scaler, but used as one
+                self.machine.evidence.used_as_scaler(scaler.key, "scale")
+        if not scalers:
+            if any(self.may_be_scaled(loss) for loss in losses):
+                return self.machine.forget_gradients(path)
+            return self.machine.backward(path, site, None)
+        if len(scalers) > 1 or len(losses) > 1 or not all(isinstance(scaler, Scaler) for scaler in scalers):
+            return self.machine.forget_gradients(path)
+        return self.machine.backward(path, site, key_of(scalers.pop()))
+
+    def may_be_scaled(self, loss: Value) -> bool:
+        """Whether an unseen caller or callee may have scaled the loss."""
+        if not isinstance(loss, Unknown):
+            return not isinstance(loss, Known)
+        return loss.key[0] in ("param", "attribute", "global") or any(isinstance(h, Scaler) for h in loss.holds)
+
+    def collection_method(
+        self,
+        receiver: Items | Several | Table,
+        node: ir.Call,
+        args: list[Value],
+        kwargs: Kwargs,
+        path: Path,
+        frame: Frame,
+    ) -> Outcomes:
+        assert isinstance(node.func, ir.Attribute)
+        attr = node.func.attr
+        if isinstance(receiver, Table) and attr in ("values", "keys", "items"):
+            column = {
+                "values": tuple(value for _, value in receiver.entries),
+                "keys": tuple(key for key, _ in receiver.entries),
+                "items": tuple(Items(entry) for entry in receiver.entries),
+            }[attr]
+            return [(path, Items(column))]
+        if isinstance(receiver, Table) and attr == "get" and args:
+            found = receiver.get(args[0])
+            return [(path, found if found is not None else args[1] if len(args) > 1 else NONE)]
+        if attr in ("append", "add") and len(args) == 1:
+            grown: Value
+            if isinstance(receiver, Items) and len(receiver.values) < 6 and not self.machine.remade:
+                grown = Items((*receiver.values, args[0]))
+            else:
+                grown = Several(_many(args[0]))
+            target = node.func.base
+            if isinstance(target, (ir.Name, ir.Attribute, ir.Item)):
+                path = self.bind(target, grown, path, frame)
+            return [(path, NONE)]
+        if attr == "copy":
+            return [(path, receiver)]
+        return self.unknown_call(receiver, args, kwargs, node.site, path, attr)
+
+    def instance_method(
+        self,
+        receiver: Instance | Type,
+        attr: str,
+        args: list[Value],
+        kwargs: Kwargs,
+        site: int,
+        path: Path,
+        frame: Frame,
+    ) -> Outcomes:
+        outcomes: Outcomes = []
+        for after, function in self.attribute_of(receiver, attr, site, path, frame):
+            if isinstance(function, (Routine, Partial, Type, Imported, Instance)):
+                outcomes += self.call_value(function, args, kwargs, site, after, frame)
+            elif isinstance(function, (Scaler, Optimizer)):
+                outcomes += self.unknown_call(function, args, kwargs, site, after)
+            elif isinstance(receiver, Instance) and self.is_inherited(receiver, attr):
+                outcomes += self.unknown_method(receiver, attr, args, kwargs, site, after, frame)
+            else:  # a component such as self.model or self.criterion: it is not given self
+                outcomes += self.unknown_call(function, args, kwargs, site, after, attr)
+        return outcomes
+
+    def is_inherited(self, receiver: Instance, attr: str) -> bool:
+        """Whether ``attr`` can be a method from a base class that is not to be seen."""
+        lineage = self.lineage(receiver.definition)
+        if any(attr in cls.assigned for cls in lineage):
+            return False
+        names = {cls.name for cls in lineage}
+        for cls in lineage:
+            for base in cls.bases:
+                if isinstance(base, ir.Name) and (base.id in names or base.id == "object"):
+                    continue
+                external = base.external if isinstance(base, (ir.Name, ir.Attribute)) else frozenset()
+                if external & {"torch.nn.Module", "torch.nn.modules.module.Module", "abc.ABC", "typing.Generic"}:
+                    continue
+                return attr not in MODULE_METHODS
+        return False
+
+    def unknown_method(
+        self, receiver: Value, attr: str, args: list[Value], kwargs: Kwargs, site: int, path: Path, frame: Frame
+    ) -> Outcomes:
+        """A method of an object of unknown making; its use may tell what the object is."""
+        evidence = self.machine.evidence
+        if isinstance(receiver, Unknown):
+            if attr == "scale" and len(args) == 1 and not kwargs:
+                return [(path, _map_loss(args[0], lambda part: Scaled(receiver)))]
+            if attr == "unscale_" and len(args) == 1:
+                evidence.used_as_scaler(receiver.key, "unscale_")
+            elif attr == "step" and args and isinstance(args[0], (Unknown, Optimizer)):
+                evidence.used_as_scaler(receiver.key, "step")
+            elif attr in ("zero_grad", "step") and not args:
+                evidence.used_as_optimizer(receiver.key, attr)
+        if attr == "zero_grad":
+            return [(self.machine.forget_gradients(path), NONE)]
+        if attr == "backward":
+            if args or kwargs.keys() - {"retain_graph", "create_graph", "gradient", "inputs"}:
+                return self.unknown_call(receiver, args, kwargs, site, self.machine.forget_gradients(path), attr)
+            return [(self.backward([receiver], site, path), NONE)]
+        if "backward" in attr:
+            path = self.machine.forget_gradients(path)
+        return self.unknown_call(receiver, args, kwargs, site, path, attr)
+
+    # functions
+
+    def call_value(
+        self, function: Value, args: list[Value], kwargs: Kwargs, site: int, path: Path, frame: Frame
+    ) -> Outcomes:
+        """Every outcome of ``function(*args, **kwargs)``."""
+        if isinstance(function, Routine):
+            return self.call_routine(function, args, kwargs, site, path, frame)
+        if isinstance(function, Partial):
+            merged = {**dict(function.kwargs), **kwargs}
+            return self.call_value(function.function, [*function.args, *args], merged, site, path, frame)
+        if isinstance(function, Type):
+            return self.instantiate(function, args, kwargs, site, path, frame)
+        if isinstance(function, Imported):
+            return self.call_imported(function, args, kwargs, site, path, frame)
+        if isinstance(function, Instance):
+            for name in ("__call__", "forward"):
+                method = self.method(function.definition, name)
+                if method is not None and method.touches:
+                    return self.call_routine(Routine(method, function), args, kwargs, site, path, frame)
+            return self.unknown_call(NONE, args, kwargs, site, path, function.definition.name)
+        if isinstance(function, Known) and function.value is None:
+            return []
+        return self.unknown_call(function, args, kwargs, site, path)
+
+    def call_super(self, node: ir.Call, attr: str, path: Path, frame: Frame) -> Outcomes:
+        owner = frame.function.owner
+        parameters = frame.function.parameters
+        me = path.local(frame.key, parameters[0].name) if parameters else None
+        outcomes: Outcomes = []
+        for after, args, kwargs in self.arguments(node, path, frame):
+            if owner is not None and isinstance(me, Instance):
+                method = self.method(me.definition, attr, skip=owner)
+                if method is not None:
+                    outcomes += self.call_routine(Routine(method, me), args, kwargs, node.site, after, frame)
+                    continue
+            if attr == "__init__" or attr in MODULE_METHODS or me is None:
+                outcomes.append((after, NONE))
+            else:
+                outcomes += self.unknown_call(me, args, kwargs, node.site, after, attr)
+        return outcomes
+
+    def call_routine(
+        self, routine: Routine, args: list[Value], kwargs: Kwargs, site: int, path: Path, frame: Frame
+    ) -> Outcomes:
+        """Follow a function of this file with its arguments bound."""
+        function = routine.function
+        given = [*routine.args, *args]
+        if routine.bound is not None:
+            given.insert(0, routine.bound)
+        keywords = {**dict(routine.kwargs), **kwargs}
+        if not function.touches:
+            return [(path, self.opaque_result(("routine", function.name), given, keywords))]
+        if function.is_generator or frame.depth >= MAX_DEPTH or id(function) in frame.active:
+            return self.unknown_call(NONE, given, keywords, site, path, function.name)
+        self.machine.entered.add(id(function))
+        key = ("frame", site, frame.key)
+        outer = tuple(k for k in (routine.frame, *frame.outer, frame.key) if k)
+        inner = Frame(function, key, outer, frame.depth + 1, frame.active | {id(function)})
+        outcomes: Outcomes = []
+        for bound in self.bind_parameters(function, given, keywords, path, inner, frame):
+            for after, value in self.run_function(function, bound, inner):
+                after = after.but(frames={k: names for k, names in after.frames.items() if k != key})
+                outcomes.append((after, value))
+        return list(dict.fromkeys(outcomes))
+
+    def bind_parameters(
+        self, function: ir.Function, args: list[Value], kwargs: Kwargs, path: Path, inner: Frame, caller: Frame
+    ) -> list[Path]:
+        """The paths on which the function's parameters have their values."""
+        rest = dict(kwargs)
+        behind_star = rest.pop("*", None)
+        names: dict[str, Value] = {}
+        positional, keyword_only = list(args), False
+        for parameter in function.parameters:
+            if parameter.star == "*":
+                names[parameter.name] = Items(tuple(positional))
+                positional, keyword_only = [], True
+            elif parameter.star == "**":
+                names[parameter.name] = Table(tuple((Known(key), value) for key, value in rest.items()))
+            elif positional and not keyword_only:
+                names[parameter.name] = positional.pop(0)
+            elif parameter.name in rest:
+                names[parameter.name] = rest.pop(parameter.name)
+            elif behind_star is not None:
+                holds = self.reachable_holds(behind_star)
+                names[parameter.name] = Unknown(("item", key_of(behind_star), parameter.name), holds)
+        names.pop("", None)
+        paths = [path.but(frames={**path.frames, inner.key: names})]
+        for parameter in function.parameters:
+            if parameter.name and parameter.name not in names:
+                paths = [bound for before in paths for bound in self.bind_default(parameter, before, inner)]
+        return paths
+
+    def bind_default(self, parameter: ir.Parameter, path: Path, inner: Frame) -> list[Path]:
+        if parameter.default is None:
+            return [path.with_local(inner.key, parameter.name, Unknown(("local", inner.function.name, parameter.name)))]
+        return [
+            after.with_local(inner.key, parameter.name, value)
+            for after, value in self.evaluate(parameter.default, path, inner)
+        ]
+
+    def instantiate(
+        self, cls: Type, args: list[Value], kwargs: Kwargs, site: int, path: Path, frame: Frame
+    ) -> Outcomes:
+        key: Key = ("new", site, frame.key)
+        kind = self.kind_of(cls.definition)
+        if kind == "optimizer":
+            return [(path, self.optimizer(Optimizer(key)))]
+        if kind == "scaler":  # a subclass keeps its own protocol
+            return [(path, Unknown(("foreign", cls.definition.name)))]
+        instance = Instance(key, cls.definition)
+        init = self.method(cls.definition, "__init__")
+        if init is None:
+            for name, value in kwargs.items():
+                path = path.with_attribute(key, name, value)
+            return [(path, instance)]
+        return [
+            (after, instance)
+            for after, _ in self.call_routine(Routine(init, instance), args, kwargs, site, path, frame)
+        ]
+
+    def kind_of(self, definition: ir.Class) -> str:
+        """Whether a class of this file derives from PyTorch's optimizers or scalers."""
+        for cls in self.lineage(definition):
+            for base in cls.bases:
+                external = base.external if isinstance(base, (ir.Name, ir.Attribute)) else frozenset()
+                if any(name.startswith("torch.optim.") and "lr_scheduler" not in name for name in external):
+                    return "optimizer"
+                if external & GRAD_SCALERS:
+                    return "scaler"
+        return ""
+
+    def call_imported(
+        self, function: Imported, args: list[Value], kwargs: Kwargs, site: int, path: Path, frame: Frame
+    ) -> Outcomes:
+        names = function.names
+        if names & GRAD_SCALERS:
+            return self.new_scaler(names, args, kwargs, site, path, frame)
+        if any(_is_optimizer_class(name) for name in names):
+            return [(path, self.optimizer(Optimizer(("new", site, frame.key))))]
+        if names & CLIP_FUNCTIONS:
+            optimizers = self.machine.optimizers()
+            certain = len(optimizers) == 1 and not self.machine.many
+            path = self.machine.emit(path, Event(EventKind.CLIP, site, optimizers=optimizers, certain=certain))
+            return [self.remade(path, Unknown(("call", function.key, site)))]
+        if names & AUTOGRAD_BACKWARD:
+            losses = list(args[0].values) if args and isinstance(args[0], Items) else args[:1]
+            return [(self.backward(losses, site, path), NONE)]
+        if names & {"functools.partial"} and args:
+            return [(path, _partial(args[0], args[1:], kwargs))]
+        for name in names:
+            builtin = _BUILTIN_CALLS.get(name)
+            if builtin is not None:
+                return builtin(self, args, kwargs, site, path, frame)
+        if any(name.startswith(HARMLESS_FUNCTIONS) for name in names):
+            return [(path, self.opaque_result(function.key, [], {}))]
+        if any("backward" in name.rpartition(".")[2] for name in names):
+            path = self.machine.forget_gradients(path)
+        return self.unknown_call(function, args, kwargs, site, path)
+
+    def new_scaler(
+        self, names: frozenset[str], args: list[Value], kwargs: Kwargs, site: int, path: Path, frame: Frame
+    ) -> Outcomes:
+        position = 4 if all(".cuda." in name or ".cpu." in name for name in names) else 5
+        enabled: Value | None = kwargs.get("enabled", args[position] if len(args) > position else Known(True))
+        if "*" in kwargs or len(names & GRAD_SCALERS) != len(names):
+            enabled = None
+        scaler = Scaler(("new", site, frame.key), enabled)
+        path = path.forget_facts([("enabled", scaler.key)])
+        return [(self.machine.emit(path, Event(EventKind.NEW_SCALER, site, scaler.key)), scaler)]
+
+    # everything else
+
+    def unknown_call(
+        self, function: Value, args: list[Value], kwargs: Kwargs, site: int, path: Path, attr: str = ""
+    ) -> Outcomes:
+        """A call that cannot be followed: what it is given may be anything afterwards."""
+        given = [function, *args, *kwargs.values()]
+        path = self.forget(given, path)
+        key = ("call", key_of(function), attr, *(key_of(value) for value in args))
+        holds = self.reached(given, path)
+        if not holds:
+            return [self.remade(path, Unknown(key))]
+        return [self.remade(path, Unknown(("call", key_of(function), attr, site), frozenset(holds)))]
+
+    def opaque_result(self, key: Key, args: list[Value], kwargs: Kwargs) -> Unknown:
+        """The result of a call that leaves the protocol alone."""
+        return Unknown(("call", key, *(key_of(value) for value in (*args, *kwargs.values()))))
+
+    def remade(self, path: Path, value: Unknown) -> tuple[Path, Unknown]:
+        """Note that every loop being walked makes ``value`` anew each time."""
+        for made in self.machine.remade:
+            made.add(value.key)
+        return path, value
+
+    def forget(self, given: list[Value], path: Path) -> Path:
+        """The path after something unseen was given these values."""
+        for value in self.reached(given, path):
+            if isinstance(value, Scaler):
+                self.machine.evidence.escaped.add(value.key)
+                path = self.machine.emit(path, Event(EventKind.FORGET, scaler=value.key))
+                path = self.machine.forget_gradients(path)
+            elif isinstance(value, Optimizer):
+                path = self.machine.emit(path, Event(EventKind.FORGET, optimizers=(value.key,)))
+        if any(isinstance(value, Routine) and value.function.touches for value in given):
+            path = self.machine.forget_all(path)  # a callback may be called at once
+        return path
+
+    def reached(self, given: Iterable[Value], path: Path) -> list[Value]:
+        """The scalers and optimizers that can be got at from the given values."""
+        found: dict[Value, None] = {}
+        seen: set[Key] = set()
+        queue = list(given)
+        while queue:
+            value = queue.pop()
+            if isinstance(value, (Scaler, Optimizer)):
+                found[value] = None
+            elif isinstance(value, Items):
+                queue += value.values
+            elif isinstance(value, Table):
+                queue += [item for _, item in value.entries]
+            elif isinstance(value, Several):
+                queue.append(value.element)
+            elif isinstance(value, Routine):
+                queue += [*value.args, *(item for _, item in value.kwargs)]
+                if value.bound is not None:
+                    queue.append(value.bound)
+            elif isinstance(value, (Instance, Unknown)) and value.key not in seen:
+                seen.add(value.key)
+                queue += [stored for (owner, _), stored in path.store.items() if owner == value.key]
+                queue += value.holds if isinstance(value, Unknown) else ()
+                queue += self.recognised_attributes(value.key)
+        return list(found)
+
+    def recognised_attributes(self, owner: Key) -> list[Value]:
+        """The attributes of an object that were never seen assigned but are known for a scaler or an optimizer."""
+        keys = [*self.machine.evidence.scalers, *self.machine.evidence.optimizers]
+        found = [Unknown(key) for key in keys if key[0] == "attribute" and key[1] == owner]
+        return [self.recognise(value) for value in found]
+
+    # builtins
+
+    def harmless(
+        self, args: list[Value], kwargs: Kwargs, site: int, path: Path, frame: Frame, name: str = ""
+    ) -> Outcomes:
+        return [(path, self.opaque_result(("builtin", name), args, kwargs))]
+
+    def zip_(self, args: list[Value], kwargs: Kwargs, site: int, path: Path, frame: Frame) -> Outcomes:
+        if args and all(isinstance(value, Items) for value in args):
+            rows = zip(*(value.values for value in args if isinstance(value, Items)), strict=False)
+            return [(path, Items(tuple(Items(row) for row in rows)))]
+        return [(path, Several(Items(tuple(self.elements(value, site)[1][0] for value in args if _some(value)))))]
+
+    def enumerate_(self, args: list[Value], kwargs: Kwargs, site: int, path: Path, frame: Frame) -> Outcomes:
+        if not args:
+            return []
+        if isinstance(args[0], Items):
+            pairs = (Items((Known(index), value)) for index, value in enumerate(args[0].values))
+            return [(path, Items(tuple(pairs)))]
+        index = Unknown(("element", "index", site))
+        return [(path, Several(Items((index, self.elements(args[0], site)[1][0])))) if _some(args[0]) else (path, NONE)]
+
+    def same(self, args: list[Value], kwargs: Kwargs, site: int, path: Path, frame: Frame) -> Outcomes:
+        """A copy, an iterator or another order of the same elements."""
+        if not args:
+            return [(path, Items(()))]
+        return [(path, args[0])]
+
+    def sum_(self, args: list[Value], kwargs: Kwargs, site: int, path: Path, frame: Frame) -> Outcomes:
+        parts: list[Value] = []
+        for value in args:
+            parts += value.values if isinstance(value, Items) else [value.element] if isinstance(value, Several) else [value]
+        return [(path, self.combine("sum", parts, site))]
+
+    def isinstance_(self, args: list[Value], kwargs: Kwargs, site: int, path: Path, frame: Frame) -> Outcomes:
+        if len(args) == 2 and isinstance(args[1], Imported) and args[1].names & GRAD_SCALERS:
+            if isinstance(args[0], Scaler):
+                return [(path, Condition("not", (Condition("none", (args[0],)),)))]
+        return [(path, Condition("isinstance", tuple(args)))]
+
+    def hasattr_(self, args: list[Value], kwargs: Kwargs, site: int, path: Path, frame: Frame) -> Outcomes:
+        return [(path, Condition("hasattr", tuple(args)))]
+
+    def getattr_(self, args: list[Value], kwargs: Kwargs, site: int, path: Path, frame: Frame) -> Outcomes:
+        if len(args) >= 2 and isinstance(args[1], Known) and isinstance(args[1].value, str):
+            return self.attribute_of(args[0], args[1].value, site, path, frame)
+        return self.unknown_call(Imported(frozenset({"builtins.getattr"})), args, kwargs, site, path)
+
+    def setattr_(self, args: list[Value], kwargs: Kwargs, site: int, path: Path, frame: Frame) -> Outcomes:
+        if len(args) == 3 and isinstance(args[1], Known) and isinstance(args[0], (Instance, Unknown)):
+            return [(path.with_attribute(args[0].key, str(args[1].value), args[2]), NONE)]
+        return [(path, NONE)]
+
+    def next_(self, args: list[Value], kwargs: Kwargs, site: int, path: Path, frame: Frame) -> Outcomes:
+        return [self.remade(path, Unknown(("call", "next", site)))]
+
+
+def _map_loss(loss: Value, scaled: Callable[[Value], Value]) -> Value:
+    """``scale`` of a list of losses is a list of scaled losses."""
+    if isinstance(loss, Items):
+        return Items(tuple(_map_loss(part, scaled) for part in loss.values))
+    if isinstance(loss, Several):
+        return Several(_map_loss(loss.element, scaled))
+    return scaled(loss)
+
+
+def _enabledness(scaler: Scaler) -> Value:
+    """Whether the scaler is enabled, as a condition to decide."""
+    return scaler.enabled if scaler.enabled is not None else Unknown(("enabled", scaler.key))
+
+
+def _many(value: Value) -> Value:
+    return Optimizer(value.key, many=True, built=value.built) if isinstance(value, Optimizer) else value
+
+
+def _some(value: Value) -> bool:
+    return not (isinstance(value, Items) and not value.values)
+
+
+def _is_super(node: ir.Expression) -> bool:
+    return isinstance(node, ir.Call) and isinstance(node.func, ir.Name) and node.func.id == "super"
+
+
+def _is_optimizer_class(name: str) -> bool:
+    return (
+        name.startswith("torch.optim.")
+        and name.rpartition(".")[2][:1].isupper()
+        and not name.startswith(("torch.optim.lr_scheduler", "torch.optim.swa_utils"))
+    )
+
+
+def _partial(function: Value, args: list[Value], kwargs: Kwargs) -> Value:
+    if isinstance(function, Routine):
+        merged = {**dict(function.kwargs), **kwargs}
+        return Routine(
+            function.function, function.bound, function.frame, (*function.args, *args), tuple(merged.items())
+        )
+    return Partial(function, tuple(args), tuple(kwargs.items()))
+
+
+_ScalerMethod = Callable[[Calls, Scaler, bool, list[Value], Kwargs, int, Path], Outcomes]
+_SCALER_METHODS: dict[str, _ScalerMethod] = {
+    "scale": Calls.scale,
+    "unscale_": Calls.unscale,
+    "step": Calls.scaler_step,
+    "update": Calls.update,
+}
+_Builtin = Callable[[Calls, list[Value], Kwargs, int, Path, Frame], Outcomes]
+_BUILTIN_CALLS: dict[str, _Builtin] = {
+    "builtins.zip": Calls.zip_,
+    "builtins.enumerate": Calls.enumerate_,
+    "builtins.list": Calls.same,
+    "builtins.tuple": Calls.same,
+    "builtins.iter": Calls.same,
+    "builtins.reversed": Calls.same,
+    "builtins.sorted": Calls.same,
+    "builtins.sum": Calls.sum_,
+    "builtins.isinstance": Calls.isinstance_,
+    "builtins.hasattr": Calls.hasattr_,
+    "builtins.getattr": Calls.getattr_,
+    "builtins.setattr": Calls.setattr_,
+    "builtins.next": Calls.next_,
+    **{f"builtins.{name}": Calls.harmless for name in HARMLESS_BUILTINS},
+}

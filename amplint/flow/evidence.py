@@ -1,0 +1,87 @@
+"""What the file as a whole says about which objects are scalers and optimizers.
+
+An object is recognised by how it is built, by its annotation, or, where neither is to be seen, by how it is used: a
+value whose ``unscale_(optimizer)`` is called, or whose ``scale(loss)`` is backpropagated and which then steps an
+optimizer, is a gradient scaler; what it steps is an optimizer. A name alone is never enough.
+"""
+
+from __future__ import annotations
+
+import re
+
+from amplint.flow import program as ir
+from amplint.flow.values import Key
+from amplint.flow.vocabulary import FRAMEWORKS
+
+_FRAMEWORK_IMPORT = re.compile(rf"^\s*(?:from|import)\s+(?:{'|'.join(sorted(FRAMEWORKS))})\b", re.MULTILINE)
+_FOREIGN_SCALER_IMPORT = re.compile(r"^\s*from\s+(?!torch\b|sklearn\b)[\w.]+\s+import\s[^#\n]*Scaler\b", re.MULTILINE)
+
+
+class Evidence:
+    """Grows while paths are explored; exploring starts again until it grows no more."""
+
+    def __init__(self, program: ir.Program, text: str) -> None:
+        self.scalers: set[Key] = set()
+        self.optimizers: set[Key] = set()
+        self.not_scalers: set[Key] = set()
+        self.updated: set[Key] = set()
+        self.escaped: set[Key] = set()
+        self._signs: dict[Key, set[str]] = {}
+        self.size = 0
+        home_made = any(
+            "unscale_" in c.methods or {"scale", "update"} <= c.methods.keys() for c in program.classes
+        )
+        self.strangers_trusted = not (
+            home_made or _FRAMEWORK_IMPORT.search(text) or _FOREIGN_SCALER_IMPORT.search(text)
+        )
+
+    def used_as_scaler(self, key: Key, sign: str) -> None:
+        """Count a call that a scaler has: ``unscale_``, ``step``, ``update`` or a backpropagated ``scale``."""
+        if not self.strangers_trusted or key in self.scalers or _is_part_of_a_stranger(key):
+            return
+        signs = self._signs.setdefault(key, set())
+        signs.add(sign)
+        named = "scaler" in name_of(key).lower()
+        if "unscale_" in signs or ("scale" in signs and (named or "step" in signs)):
+            self._grow(self.scalers, key)
+
+    def is_scaler(self, key: Key) -> None:
+        """The value is known to be a scaler."""
+        self._grow(self.scalers, key)
+
+    def used_as_optimizer(self, key: Key, sign: str) -> None:
+        """Count a call that an optimizer has: being stepped by a scaler, ``zero_grad`` or ``step``."""
+        signs = self._signs.setdefault(key, set())
+        signs.add(sign)
+        named = _OPTIMIZER_NAME.search(name_of(key))
+        if "stepped" in signs or ({"zero_grad", "step"} <= signs and named):
+            self._grow(self.optimizers, key)
+
+    def _grow(self, known: set[Key], key: Key) -> None:
+        if key not in known:
+            known.add(key)
+            self.size += 1
+
+
+_OPTIMIZER_NAME = re.compile(r"(?i)(^|_)opt(im\w*|s)?(_|\d|$)|optim")
+
+
+def name_of(key: Key) -> str:
+    """The identifier by which the program reaches a value."""
+    if key and key[0] in ("param", "local", "global", "variable", "attribute"):
+        return str(key[2])
+    if key and key[0] in ("element", "item"):
+        return name_of(key[1])
+    return ""
+
+
+def _is_part_of_a_stranger(key: Key) -> bool:
+    """An attribute of an object that some unseen function made: a framework's own scaler, say."""
+    while key and key[0] == "variable":
+        key = key[3]
+    if not key or key[0] != "attribute":
+        return False
+    base = key[1]
+    while base and base[0] == "variable":
+        base = base[3]
+    return bool(base) and base[0] in ("call", "item")

@@ -1,0 +1,195 @@
+"""Walks every root of a document: the module, functions that nothing in the file calls, and methods of its classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from amplint.flow import program as ir
+from amplint.flow.evidence import Evidence
+from amplint.flow.expressions import MODULE
+from amplint.flow.machine import Frame, Machine, TooComplex
+from amplint.flow.paths import Path, merge
+from amplint.flow.statements import Exit, Statements
+from amplint.flow.values import Instance, Key, Known, Unknown, Value
+from amplint.flow.vocabulary import GRAD_SCALERS
+from amplint.protocol import ProtocolState, Violation
+
+MAX_ROUNDS = 6
+MAX_STARTS = 8
+"""Final states of ``__init__`` from which the other methods of a class are walked."""
+
+
+@dataclass
+class Exploration:
+    """What came of one program: the violations, and the roots that were left because they have too many paths."""
+
+    violations: list[Violation] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
+
+
+class Explorer:
+    """Explores one program."""
+
+    def __init__(self, program: ir.Program, text: str) -> None:
+        self.program = program
+        self.evidence = Evidence(program, text)
+
+    def run(self) -> Exploration:
+        """Explore all roots, again while the evidence grows."""
+        exploration = Exploration()
+        for _ in range(MAX_ROUNDS):
+            size = self.evidence.size
+            exploration = self.round()
+            if self.evidence.size == size:
+                break
+        return exploration
+
+    def round(self) -> Exploration:
+        self.entered: set[int] = set()
+        self.exploration = Exploration()
+        self.found: dict[tuple[str, object], Violation] = {}
+        self.globals = self.module()
+        for cls in self.program.classes:
+            if any(method.touches for method in cls.methods.values()):
+                self.cls(cls)
+        methods = {id(m) for c in self.program.classes for m in c.methods.values()}
+        # outermost first: lowering lists a nested function before the one around it
+        for function in reversed(self.program.functions):
+            if function.touches and id(function) not in self.entered | methods and function.name != "<lambda>":
+                self.root(function, [Path.start()], None)
+        self.exploration.violations = list(self.found.values())
+        return self.exploration
+
+    def module(self) -> dict[str, Value]:
+        """Walk the module itself; the names that it surely binds are the functions' globals."""
+        module = self.program.module
+        ends = self.walk(module, [Path.start()], Frame(module, MODULE), repeat=False)
+        names: dict[str, Value] = {}
+        for index, path in enumerate(ends):
+            bound = path.frames.get(MODULE, {})
+            names = dict(bound) if index == 0 else {k: v for k, v in names.items() if bound.get(k) == v}
+        return names
+
+    def root(self, function: ir.Function, starts: list[Path], me: Value | None) -> list[Path]:
+        """Walk a function that an unseen caller calls, with parameters of which only annotations tell."""
+        key: Key = ("root", function.name)
+        names: dict[str, Value] = {}
+        for index, parameter in enumerate(function.parameters):
+            if me is not None and index == 0 and "staticmethod" not in function.decorators:
+                names[parameter.name] = me
+                continue
+            param_key: Key = ("param", function.name, parameter.name)
+            names[parameter.name] = Unknown(param_key)
+            if parameter.annotation & GRAD_SCALERS:
+                self.evidence.is_scaler(param_key)
+            if any(n.startswith("torch.optim.") and n.endswith("Optimizer") for n in parameter.annotation):
+                self.evidence.used_as_optimizer(param_key, "stepped")
+        frame = Frame(function, key, active=frozenset({id(function)}))
+        self.entered.add(id(function))
+        starts = [
+            start.but(frames={**start.frames, MODULE: self.globals, key: names}, protocol=ProtocolState())
+            for start in starts
+        ]
+        return self.walk(function, starts, frame, repeat=True)
+
+    def walk(self, function: ir.Function, starts: list[Path], frame: Frame, repeat: bool) -> list[Path]:
+        """The paths at the end of ``function``. Again until the optimizers that it deals with are all known."""
+        universe: set[Key] = set()
+        many: set[Key] = set()
+        ends: list[Path] = []
+        while True:
+            machine = Machine(self.program, self.evidence, universe=set(universe), many=set(many))
+            statements = Statements(machine)
+            try:
+                ends = [p for start in starts for p in self.through(statements, function, start, frame)]
+                if repeat and self.is_in_charge(machine, ends):
+                    self.again(statements, function, ends, frame)
+            except TooComplex:
+                self.entered |= machine.entered
+                self.exploration.left.append(function.name)
+                return ends
+            if machine.universe == universe and machine.many == many:
+                break
+            universe, many = set(machine.universe), set(machine.many)
+        self.entered |= machine.entered
+        for key, violation in machine.violations.items():
+            self.found.setdefault(key, violation)
+        return merge(ends, MAX_STARTS)
+
+    def through(self, statements: Statements, function: ir.Function, start: Path, frame: Frame) -> list[Path]:
+        paths = []
+        for exit, after, value in statements.block(function.body, start, frame):
+            if exit is not Exit.RAISE:
+                paths.append(statements.retire(after, frame, value))
+        return merge(paths, MAX_STARTS)
+
+    def is_in_charge(self, machine: Machine, ends: list[Path]) -> bool:
+        """Whether some path owes an update to a scaler that this very function updates on others."""
+        owing = {key for path in ends for key, scaler in path.protocol.scalers.items() if scaler.owing_update()}
+        settled = {
+            key for path in ends for key, scaler in path.protocol.scalers.items() if scaler.complete and not scaler.records
+        }
+        return bool(owing & settled)
+
+    def again(self, statements: Statements, function: ir.Function, ends: list[Path], frame: Frame) -> None:
+        """A second call, as the next batch makes it: what the first left undone shows here."""
+        statements.machine.only = "AMP102"
+        keys: list[Key] = [("param", function.name, parameter.name) for parameter in function.parameters]
+        for end in ends:
+            names = {
+                parameter.name: Unknown(key) for parameter, key in zip(function.parameters, keys, strict=True)
+            }
+            kept = {name: end.frames[frame.key][name] for name in names if self.is_me(end, frame, name)}
+            facts = end.forget_facts([key for key, p in zip(keys, function.parameters, strict=True)
+                                      if not self.is_scaler_or_optimizer(key)])
+            start = facts.but(frames={MODULE: self.globals, frame.key: {**names, **kept}})
+            self.through(statements, function, start, frame)
+
+    def is_me(self, path: Path, frame: Frame, name: str) -> bool:
+        return isinstance(path.frames.get(frame.key, {}).get(name), Instance)
+
+    def is_scaler_or_optimizer(self, key: Key) -> bool:
+        return key in self.evidence.scalers or key in self.evidence.optimizers
+
+    def cls(self, cls: ir.Class) -> None:
+        """Walk the methods of a class from what ``__init__`` leaves."""
+        me = Instance(("self", cls.name), cls)
+        statements = Statements(Machine(self.program, self.evidence))
+        init = statements.method(cls, "__init__")
+        starts = [Path.start()]
+        if init is not None and init.touches:
+            starts = self.root(init, starts, me) or starts
+        if statements.kind_of(cls):
+            return  # an optimizer's or a scaler's own methods are not a training step
+        for method in cls.methods.values():
+            if method.touches and method.name != "__init__" and not self.is_called(cls, method):
+                own = [self.method_start(start, me, cls, method) for start in starts]
+                self.root(method, merge(own, MAX_STARTS), me)
+
+    def is_called(self, cls: ir.Class, method: ir.Function) -> bool:
+        """Whether a method of the same class calls this one: then it is walked from there."""
+        for other in cls.methods.values():
+            if other is method or not other.parameters:
+                continue
+            me = other.parameters[0].name
+            for statement in other.body:
+                for node in ir.walk(statement):
+                    if (
+                        isinstance(node, ir.Call)
+                        and isinstance(node.func, ir.Attribute)
+                        and node.func.attr == method.name
+                        and isinstance(node.func.base, ir.Name)
+                        and node.func.base.id == me
+                    ):
+                        return True
+        return False
+
+    def method_start(self, start: Path, me: Instance, cls: ir.Class, method: ir.Function) -> Path:
+        """The object as ``method`` may find it: what other methods assign as well may have changed since."""
+        store = {}
+        for (owner, name), value in start.store.items():
+            assigning = cls.assigned.get(name, set()) - {"__init__"}
+            if owner == me.key and assigning and not (isinstance(value, Known) and assigning == {method.name}):
+                continue
+            store[owner, name] = value
+        return Path.start().but(store=store, facts=start.facts)

@@ -1,0 +1,462 @@
+"""Evaluating expressions on a path: every way it can turn out, with the value it then has."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+from amplint.flow import program as ir
+from amplint.flow.machine import Frame, Machine
+from amplint.flow.paths import Path
+from amplint.flow.values import (
+    Condition,
+    Imported,
+    Instance,
+    Items,
+    Key,
+    Known,
+    Optimizer,
+    Routine,
+    Scaled,
+    Scaler,
+    Several,
+    Table,
+    Type,
+    Unknown,
+    Value,
+    key_of,
+)
+
+Outcome = tuple[Path, Value]
+Outcomes = list[Outcome]
+
+MODULE: Key = ("module",)
+"""The key of the frame of module-level variables."""
+
+
+class Expressions(ABC):
+    """Expressions; calls are left to the subclass."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+
+    @abstractmethod
+    def call(self, node: ir.Call, path: Path, frame: Frame) -> Outcomes:
+        """Every outcome of a call."""
+
+    @abstractmethod
+    def call_value(
+        self, function: Value, args: list[Value], kwargs: dict[str, Value], site: int, path: Path, frame: Frame
+    ) -> Outcomes:
+        """Every outcome of calling ``function``."""
+
+    def evaluate(self, node: ir.Expression, path: Path, frame: Frame) -> Outcomes:
+        """Every outcome of ``node`` on ``path``; none where the path cannot go on."""
+        return _EVALUATE[type(node)](self, node, path, frame)
+
+    def evaluate_all(self, nodes: list[Any], path: Path, frame: Frame) -> list[tuple[Path, list[Value]]]:
+        """Every joint outcome of several expressions evaluated one after the other."""
+        outcomes: list[tuple[Path, list[Value]]] = [(path, [])]
+        for node in nodes:
+            outcomes = [
+                (after, [*values, value])
+                for before, values in outcomes
+                for after, value in self.evaluate(node, before, frame)
+            ]
+        return outcomes
+
+    def branch(self, node: ir.Expression, path: Path, frame: Frame, polarity: int = 0) -> list[tuple[Path, bool]]:
+        """The ways a condition can turn out, with what that decides; ``polarity`` as in :class:`ir.If`."""
+        decided = []
+        for after, value in self.evaluate(node, path, frame):
+            open_before = after.decide(value) is None
+            for truth in (True, False):
+                for chosen in after.assume(value, truth):
+                    if polarity and open_before:
+                        chosen = chosen.with_switch(_switch_key(value), (polarity > 0) == truth)
+                    decided.append((chosen, truth))
+        return decided
+
+    def recognise(self, value: Value) -> Value:
+        """``value``, as the scaler or optimizer that the evidence says it is."""
+        if isinstance(value, Unknown):
+            evidence = self.machine.evidence
+            if value.key in evidence.scalers:
+                return Scaler(value.key, None, built=False)
+            if value.key in evidence.optimizers:
+                return self.optimizer(Optimizer(value.key, built=False))
+        elif isinstance(value, Optimizer):
+            return self.optimizer(value)
+        return value
+
+    def optimizer(self, optimizer: Optimizer) -> Optimizer:
+        """Count ``optimizer`` among those that a backward of this root may reach."""
+        self.machine.universe.add(optimizer.key)
+        if optimizer.many or "element" in (part for part in optimizer.key if isinstance(part, str)):
+            self.machine.many.add(optimizer.key)
+        return optimizer
+
+    # leaves
+
+    def constant(self, node: ir.Constant, path: Path, frame: Frame) -> Outcomes:
+        return [(path, Known(node.value))]
+
+    def name(self, node: ir.Name, path: Path, frame: Frame) -> Outcomes:
+        return [(path, self.recognise(self.variable(node, path, frame)))]
+
+    def variable(self, node: ir.Name, path: Path, frame: Frame) -> Value:
+        name = node.id
+        if name in frame.function.locals or frame.key == MODULE:
+            value = path.local(frame.key, name)
+            if value is not None:
+                return self.flag(frame.function, name, value)
+            if name in frame.function.locals and not node.external and frame.key != MODULE:
+                return Unknown(("local", frame.function.name, name))
+        for key in (*frame.outer, MODULE):
+            value = path.local(key, name)
+            if value is not None:
+                owner = self.machine.program.module if key == MODULE else frame.function
+                return self.flag(owner, name, value)
+        if node.external:
+            return Imported(node.external)
+        if name in _BUILTINS:
+            return Imported(frozenset({f"builtins.{name}"}))
+        return Unknown(("global", "", name))
+
+    def flag(self, function: ir.Function, name: str, value: Value) -> Value:
+        """A name bound once to a bool is a switch for the user to flip: both of its values are worth a path."""
+        if name in function.flags and isinstance(value, Known) and isinstance(value.value, bool):
+            return Unknown(("local", function.name, name))
+        return value
+
+    def attribute(self, node: ir.Attribute, path: Path, frame: Frame) -> Outcomes:
+        outcomes: Outcomes = []
+        if node.external and not _is_shadowed(node, path, frame):
+            return [(path, Imported(node.external))]
+        for after, base in self.evaluate(node.base, path, frame):
+            outcomes += self.attribute_of(base, node.attr, node.site, after, frame)
+        return outcomes
+
+    def attribute_of(self, base: Value, attr: str, site: int, path: Path, frame: Frame) -> Outcomes:
+        """Every outcome of ``base.attr``."""
+        if isinstance(base, Known) and base.value is None:
+            return []
+        if isinstance(base, (Unknown, Instance)):
+            stored = path.store.get((base.key, attr))
+            if stored is not None:
+                return [(path, self.recognise(stored))]
+        if isinstance(base, (Instance, Type)):
+            method = self.method(base.definition, attr)
+            if method is not None:
+                return self.bind_method(base, method, site, path, frame)
+            if isinstance(base, Type):
+                return [(path, Unknown(("attribute", ("class", base.definition.name), attr)))]
+        if isinstance(base, Imported):
+            return [(path, Imported(frozenset(f"{name}.{attr}" for name in base.names)))]
+        holds = base.holds if isinstance(base, Unknown) else frozenset()
+        return [(path, self.recognise(Unknown(("attribute", key_of(base), attr), holds)))]
+
+    def bind_method(self, base: Instance | Type, method: ir.Function, site: int, path: Path, frame: Frame) -> Outcomes:
+        if "staticmethod" in method.decorators:
+            return [(path, Routine(method))]
+        if "classmethod" in method.decorators:
+            return [(path, Routine(method, Type(base.definition)))]
+        if isinstance(base, Type):
+            return [(path, Routine(method))]
+        routine = Routine(method, base)
+        if method.decorators & {"property", "functools.cached_property", "cached_property"}:
+            return self.call_value(routine, [], {}, site, path, frame)
+        return [(path, routine)]
+
+    def method(self, definition: ir.Class, name: str, skip: ir.Class | None = None) -> ir.Function | None:
+        """The method ``name`` of a class or of its bases in this file, after ``skip`` in their order."""
+        found = None
+        for cls in self.lineage(definition):
+            if skip is not None:
+                skip = None if cls is skip else skip
+            elif name in cls.methods:
+                found = cls.methods[name]
+                break
+        return found
+
+    def lineage(self, definition: ir.Class) -> list[ir.Class]:
+        """A class and its bases in this file, nearest first."""
+        order, queue = [], [definition]
+        while queue:
+            cls = queue.pop(0)
+            if cls in order:
+                continue
+            order.append(cls)
+            names = {base.id for base in cls.bases if isinstance(base, ir.Name)}
+            queue += [other for other in self.machine.program.classes if other.name in names]
+        return order
+
+    def item(self, node: ir.Item, path: Path, frame: Frame) -> Outcomes:
+        outcomes: Outcomes = []
+        for after, (base, index) in self.evaluate_all([node.base, node.index], path, frame):
+            outcomes.append((after, self.recognise(self.item_of(base, index))))
+        return outcomes
+
+    def item_of(self, base: Value, index: Value) -> Value:
+        """``base[index]``."""
+        if isinstance(base, Items) and isinstance(index, Known) and isinstance(index.value, int):
+            if -len(base.values) <= index.value < len(base.values):
+                return base.values[index.value]
+        if isinstance(base, Table):
+            found = base.get(index)
+            if found is not None:
+                return found
+        if isinstance(base, Scaled):
+            return base
+        if isinstance(base, Several):
+            return base.element
+        holds = base.holds if isinstance(base, Unknown) else self.reachable_holds(base)
+        return Unknown(("item", key_of(base), key_of(index)), holds)
+
+    def reachable_holds(self, value: Value) -> frozenset[Value]:
+        """The scalers and optimizers directly inside a collection."""
+        if isinstance(value, (Scaler, Optimizer)):
+            return frozenset({value})
+        if isinstance(value, Unknown):
+            return value.holds
+        parts: tuple[Value, ...] = ()
+        if isinstance(value, Items):
+            parts = value.values
+        elif isinstance(value, Several):
+            parts = (value.element,)
+        elif isinstance(value, Table):
+            parts = tuple(item for _, item in value.entries)
+        return frozenset().union(*(self.reachable_holds(part) for part in parts))
+
+    # operators
+
+    def operation(self, node: ir.Operation, path: Path, frame: Frame) -> Outcomes:
+        return [
+            (after, self.combine(node.tag, values, node.site))
+            for after, values in self.evaluate_all(node.parts, path, frame)
+        ]
+
+    def combine(self, tag: str, values: list[Value], site: int) -> Value:
+        """The value of an operation: a scaled loss stays scaled through arithmetic."""
+        for value in values:
+            if isinstance(value, Scaled):
+                return value
+        if tag == "Add" and all(isinstance(value, Items) for value in values):
+            return Items(tuple(v for value in values if isinstance(value, Items) for v in value.values))
+        holds = frozenset().union(*(self.reachable_holds(value) for value in values))
+        return Unknown(("operation", tag, *(key_of(value) for value in values)), holds)
+
+    def not_(self, node: ir.Not, path: Path, frame: Frame) -> Outcomes:
+        return [(after, Condition("not", (value,))) for after, value in self.evaluate(node.part, path, frame)]
+
+    def all_(self, node: ir.All, path: Path, frame: Frame) -> Outcomes:
+        return self.logic("and", node.parts, path, frame)
+
+    def either(self, node: ir.Either, path: Path, frame: Frame) -> Outcomes:
+        return self.logic("or", node.parts, path, frame)
+
+    def logic(self, tag: str, parts: list[ir.Expression], path: Path, frame: Frame) -> Outcomes:
+        """``a and b`` evaluates ``b`` only where ``a`` holds; ``a or b`` only where it does not."""
+        outcomes: Outcomes = []
+        pending: list[tuple[Path, tuple[Value, ...]]] = [(path, ())]
+        for index, part in enumerate(parts):
+            following = []
+            for before, values in pending:
+                for after, value in self.evaluate(part, before, frame):
+                    truth = after.decide(value)
+                    if truth == (tag == "or") and truth is not None:
+                        outcomes.append((after, _joined(tag, (*values, value))))
+                    elif index == len(parts) - 1:
+                        outcomes.append((after, _joined(tag, (*values, value))))
+                    elif truth is not None:
+                        following.append((after, values))
+                    else:
+                        following.append((after, (*values, value)))
+            pending = following
+        return outcomes
+
+    def compare(self, node: ir.Compare, path: Path, frame: Frame) -> Outcomes:
+        return [
+            (after, _comparison(node.operator, left, right))
+            for after, (left, right) in self.evaluate_all([node.left, node.right], path, frame)
+        ]
+
+    def choice(self, node: ir.Choice, path: Path, frame: Frame) -> Outcomes:
+        outcomes: Outcomes = []
+        for after, truth in self.branch(node.test, path, frame):
+            outcomes += self.evaluate(node.then if truth else node.other, after, frame)
+        return outcomes
+
+    # collections
+
+    def sequence(self, node: ir.Sequence, path: Path, frame: Frame) -> Outcomes:
+        return [(after, Items(tuple(values))) for after, values in self.evaluate_all(node.parts, path, frame)]
+
+    def mapping(self, node: ir.Mapping, path: Path, frame: Frame) -> Outcomes:
+        keys = [key if key is not None else ir.Constant("**") for key in node.keys]
+        outcomes: Outcomes = []
+        for after, values in self.evaluate_all([*keys, *node.values], path, frame):
+            entries = tuple(zip(values[: len(keys)], values[len(keys) :], strict=True))
+            outcomes.append((after, Table(entries)))
+        return outcomes
+
+    def each(self, node: ir.Each, path: Path, frame: Frame) -> Outcomes:
+        """A comprehension: an element a value where the source's are known, else one that stands for all."""
+        outcomes: Outcomes = []
+        for after, source in self.evaluate(node.source, path, frame):
+            known, elements = self.elements(source, node.site)
+            collected: list[tuple[Path, list[Value]]] = [(after, [])]
+            for element in elements:
+                collected = [
+                    (done, [*values, value])
+                    for before, values in collected
+                    for done, value in self.evaluate(node.element, self.bind(node.target, element, before, frame), frame)
+                ]
+            for done, values in collected:
+                if known and not node.conditions:
+                    outcomes.append((done, Items(tuple(values))))
+                elif values:
+                    outcomes.append((done, Several(_as_many(values[0]))))
+                else:
+                    outcomes.append((done, Items(())))
+        return outcomes
+
+    def elements(self, source: Value, site: int) -> tuple[bool, list[Value]]:
+        """The elements of a collection, if each is known; else one value that stands for any of them."""
+        if isinstance(source, Items):
+            return True, list(source.values)
+        if isinstance(source, Table):
+            return True, [key for key, _ in source.entries]
+        if isinstance(source, Several):
+            return False, [_as_many(source.element)]
+        holds = source.holds if isinstance(source, Unknown) else self.reachable_holds(source)
+        return False, [self.recognise(Unknown(("element", key_of(source), site), holds))]
+
+    def bind_expression(self, node: ir.Bind, path: Path, frame: Frame) -> Outcomes:
+        return [
+            (self.bind(ir.Name(node.name), value, after, frame), value)
+            for after, value in self.evaluate(node.value, path, frame)
+        ]
+
+    def closure(self, node: ir.Closure, path: Path, frame: Frame) -> Outcomes:
+        outer = () if frame.key == MODULE else frame.key
+        return [(path, Routine(node.function, frame=outer))]
+
+    # binding
+
+    def bind(self, target: ir.Target, value: Value, path: Path, frame: Frame) -> Path:
+        """The path after ``target = value``."""
+        if isinstance(target, ir.Name):
+            value = _named(value, frame.function.name, target.id)
+            key = frame.key
+            if target.id in frame.function.shared_names:
+                key = next((k for k in frame.outer if path.local(k, target.id) is not None), MODULE)
+            return path.with_local(key, target.id, value)
+        if isinstance(target, ir.Sequence):
+            parts = value.values if isinstance(value, Items) and len(value.values) == len(target.parts) else None
+            for index, part in enumerate(target.parts):
+                inner = parts[index] if parts is not None else self.item_of(value, Known(index))
+                path = self.bind(part, inner, path, frame)  # type: ignore[arg-type]
+            return path
+        if isinstance(target, ir.Attribute):
+            for after, base in self.evaluate(target.base, path, frame)[:1]:
+                if isinstance(base, (Unknown, Instance)):
+                    path = after.forget_facts([("attribute", base.key, target.attr)])
+                    return path.with_attribute(base.key, target.attr, _named(value, "", target.attr))
+        if isinstance(target, ir.Item):
+            return self.bind_item(target, value, path, frame)
+        return path
+
+    def bind_item(self, target: ir.Item, value: Value, path: Path, frame: Frame) -> Path:
+        for after, (base, index) in self.evaluate_all([target.base, target.index], path, frame)[:1]:
+            if isinstance(base, Table):
+                entries = tuple(entry for entry in base.entries if entry[0] != index)
+                return self.bind(target.base, Table((*entries, (index, value))), after, frame)  # type: ignore[arg-type]
+            if isinstance(base, Items) and isinstance(value, (Scaler, Optimizer, Scaled)):
+                holds = self.reachable_holds(base) | self.reachable_holds(value)
+                return self.bind(target.base, Unknown(("item", base), holds), after, frame)  # type: ignore[arg-type]
+        return path
+
+
+def _named(value: Value, scope: str, name: str) -> Value:
+    """A value of unseen making, known from now on by the name it is assigned to."""
+    if isinstance(value, Unknown) and value.key[0] in ("call", "item", "element"):
+        return Unknown(("variable", scope, name, value.key), value.holds)
+    return value
+
+
+def _joined(tag: str, values: tuple[Value, ...]) -> Value:
+    return values[0] if len(values) == 1 else Condition(tag, values)
+
+
+def _as_many(value: Value) -> Value:
+    """An element that stands for every element of its collection."""
+    if isinstance(value, Optimizer):
+        return Optimizer(value.key, many=True, built=value.built)
+    if isinstance(value, Items):
+        return Items(tuple(_as_many(part) for part in value.values))
+    return value
+
+
+def _comparison(operator: str, left: Value, right: Value) -> Value:
+    """A comparison in one spelling: ``x == 0`` of a remainder is ``not x``, ``x is True`` is ``x``."""
+    if isinstance(left, Known) and not isinstance(right, Known) and operator in ("is", "=="):
+        left, right = right, left
+    if operator in ("is", "==") and isinstance(right, Known):
+        if right.value is None:
+            return Condition("none", (left,))
+        if right.value is True and not isinstance(left, Known):
+            return left
+        if right.value is False and not isinstance(left, Known):
+            return Condition("not", (left,))
+        if right.value == 0 and isinstance(left, Unknown) and left.key[:2] == ("operation", "Modulo"):
+            return Condition("not", (left,))
+    if operator == "<":
+        return Condition("lt", (left, right))
+    if operator in ("is", "=="):
+        if repr(key_of(right)) < repr(key_of(left)):
+            left, right = right, left
+        return Condition("eq", (left, right))
+    return Condition(operator, (left, right))
+
+
+def _switch_key(value: Value) -> Key:
+    """Names the condition a switch tests, whichever way round it is spelled."""
+    while isinstance(value, Condition) and value.tag in ("not", "none"):
+        value = value.parts[0]
+    return key_of(value)
+
+
+def _is_shadowed(node: ir.Attribute, path: Path, frame: Frame) -> bool:
+    """Whether a variable assigned on this path hides the import at the root of ``node``."""
+    root: Any = node
+    while isinstance(root, ir.Attribute):
+        root = root.base
+    return isinstance(root, ir.Name) and path.local(frame.key, root.id) is not None
+
+
+_BUILTINS = frozenset(
+    """print len id repr str bool int float type hash callable vars dir format isinstance hasattr getattr setattr zip
+    enumerate sum list tuple dict set frozenset reversed sorted iter next any all map filter range min max super abs
+    round open issubclass""".split()
+)
+
+_EVALUATE: dict[type, Callable[[Expressions, Any, Path, Frame], Outcomes]] = {
+    ir.Constant: Expressions.constant,
+    ir.Name: Expressions.name,
+    ir.Attribute: Expressions.attribute,
+    ir.Item: Expressions.item,
+    ir.Call: lambda self, node, path, frame: self.call(node, path, frame),
+    ir.Operation: Expressions.operation,
+    ir.Not: Expressions.not_,
+    ir.All: Expressions.all_,
+    ir.Either: Expressions.either,
+    ir.Compare: Expressions.compare,
+    ir.Choice: Expressions.choice,
+    ir.Sequence: Expressions.sequence,
+    ir.Mapping: Expressions.mapping,
+    ir.Each: Expressions.each,
+    ir.Bind: Expressions.bind_expression,
+    ir.Closure: Expressions.closure,
+}

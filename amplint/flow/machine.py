@@ -1,0 +1,87 @@
+"""What the parts of the explorer share while they run one root: evidence, violations, budget."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from amplint.flow import program as ir
+from amplint.flow.evidence import Evidence
+from amplint.flow.paths import Path
+from amplint.flow.values import Key
+from amplint.protocol import Event, EventKind, Violation, advance
+
+MAX_STEPS = 60_000
+"""Statements run for one root before the explorer leaves it."""
+MAX_PATHS = 24
+"""Paths carried side by side before those that differ only in decisions are merged."""
+MAX_DEPTH = 8
+"""Calls followed into each other."""
+
+
+class TooComplex(Exception):
+    """The root has more paths than the explorer is willing to walk."""
+
+
+@dataclass
+class Frame:
+    """One activation of a function: the function, the key of its variables, and the frames around it."""
+
+    function: ir.Function
+    key: Key
+    outer: tuple[Key, ...] = ()
+    depth: int = 0
+    active: frozenset[int] = frozenset()
+
+
+@dataclass
+class Machine:
+    """The state of exploring that is not a path's."""
+
+    program: ir.Program
+    evidence: Evidence
+    violations: dict[tuple[str, object], Violation] = field(default_factory=dict)
+    universe: set[Key] = field(default_factory=set)
+    """The optimizers that the present root has anything to do with."""
+    many: set[Key] = field(default_factory=set)
+    entered: set[int] = field(default_factory=set)
+    remade: list[set[Key]] = field(default_factory=list)
+    """For each loop being walked, the keys of the values that its body makes anew."""
+    steps: int = 0
+    muted: int = 0
+    only: str | None = None
+    """Where set, the one code that is recorded."""
+
+    def spend(self) -> None:
+        """Count one statement against the budget."""
+        self.steps += 1
+        if self.steps > MAX_STEPS:
+            raise TooComplex
+
+    def emit(self, path: Path, event: Event) -> Path:
+        """Send ``event`` to the automaton and record what it rejects."""
+        protocol, violations = advance(path.protocol, event)
+        if violations and not self.muted and not path.is_doubtful():
+            for violation in violations:
+                if self.only is None or violation.code == self.only:
+                    self.violations.setdefault((violation.code, violation.site), violation)
+        return path if protocol == path.protocol else path.but(protocol=protocol)
+
+    def optimizers(self) -> tuple[Key, ...]:
+        """All optimizers that a backward may have reached."""
+        return tuple(sorted(self.universe, key=repr))
+
+    def backward(self, path: Path, site: int, scaler: Key | None) -> Path:
+        """Gradients are accumulated; into which optimizer is certain only where there is one."""
+        optimizers = self.optimizers()
+        certain = len(optimizers) == 1 and not self.many
+        return self.emit(path, Event(EventKind.BACKWARD, site, scaler, optimizers, certain))
+
+    def forget_gradients(self, path: Path) -> Path:
+        """Something unseen happened to the gradients of every optimizer."""
+        return self.emit(path, Event(EventKind.FORGET, optimizers=self.optimizers()))
+
+    def forget_all(self, path: Path) -> Path:
+        """Something unseen happened to everything."""
+        for scaler in tuple(path.protocol.scalers):
+            path = self.emit(path, Event(EventKind.FORGET, scaler=scaler))
+        return self.forget_gradients(path)

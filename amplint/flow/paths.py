@@ -1,0 +1,251 @@
+"""One feasible path: what its variables hold, what its conditions have decided, and the protocol's state on it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from amplint.flow.values import Condition, Items, Key, Known, Optimizer, Scaler, Unknown, Value, key_of, mentions
+from amplint.protocol import ProtocolState
+
+
+class Path:
+    """Immutable: every change makes another path. Paths that agree in everything are equal, so that they merge."""
+
+    __slots__ = ("_hash", "facts", "frames", "protocol", "store", "switches")
+
+    def __init__(
+        self,
+        frames: dict[Key, dict[str, Value]],
+        store: dict[tuple[Key, str], Value],
+        facts: dict[Key, bool],
+        switches: frozenset[tuple[Key, bool]],
+        protocol: ProtocolState,
+    ) -> None:
+        self.frames, self.store, self.facts = frames, store, facts
+        self.switches, self.protocol = switches, protocol
+        self._hash: int | None = None
+
+    @staticmethod
+    def start() -> Path:
+        """A path on which nothing has happened."""
+        return Path({}, {}, {}, frozenset(), ProtocolState())
+
+    def but(self, **changes: Any) -> Path:
+        """This path with some of its parts replaced."""
+        parts = {name: changes.get(name, getattr(self, name)) for name in _PARTS}
+        return Path(**parts)
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            frames = frozenset((key, frozenset(names.items())) for key, names in self.frames.items())
+            parts = (frozenset(self.store.items()), frozenset(self.facts.items()), self.switches, self.protocol)
+            self._hash = hash((frames, *parts))
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return (
+            isinstance(other, Path)
+            and hash(self) == hash(other)
+            and all(getattr(self, name) == getattr(other, name) for name in _PARTS)
+        )
+
+    # variables and attributes
+
+    def local(self, frame: Key, name: str) -> Value | None:
+        """The value of a variable in a frame, None if it has none there."""
+        return self.frames.get(frame, {}).get(name)
+
+    def with_local(self, frame: Key, name: str, value: Value | None) -> Path:
+        """This path after an assignment; None unbinds the name."""
+        names = dict(self.frames.get(frame, {}))
+        if value is None:
+            names.pop(name, None)
+        elif names.get(name) == value:
+            return self
+        else:
+            names[name] = value
+        return self.but(frames={**self.frames, frame: names})
+
+    def with_attribute(self, owner: Key, name: str, value: Value) -> Path:
+        """This path after ``owner.name = value``; what was decided of the old value is no longer known of the new."""
+        if self.store.get((owner, name)) == value:
+            return self
+        return self.but(store={**self.store, (owner, name): value})
+
+    # what conditions have decided
+
+    def decide(self, value: Value) -> bool | None:
+        """The truth of ``value`` on this path, None if either is possible."""
+        if isinstance(value, Known):
+            return bool(value.value)
+        if isinstance(value, Condition):
+            return _DECIDE.get(value.tag, Path._decide_atom)(self, value)
+        if isinstance(value, Unknown):
+            return False if self.facts.get(("none", value.key)) else self.facts.get(value.key)
+        if isinstance(value, (Scaler, Optimizer)):
+            is_none = self.decide(Condition("none", (value,)))
+            return None if is_none is None else not is_none
+        if isinstance(value, Items):
+            return bool(value.values)
+        return self.facts.get(key_of(value))
+
+    def _decide_not(self, value: Condition) -> bool | None:
+        inner = self.decide(value.parts[0])
+        return None if inner is None else not inner
+
+    def _decide_and(self, value: Condition) -> bool | None:
+        truths = [self.decide(part) for part in value.parts]
+        return False if False in truths else None if None in truths else True
+
+    def _decide_or(self, value: Condition) -> bool | None:
+        truths = [self.decide(part) for part in value.parts]
+        return True if True in truths else None if None in truths else False
+
+    def _decide_none(self, value: Condition) -> bool | None:
+        subject = value.parts[0]
+        if isinstance(subject, Known):
+            return subject.value is None
+        if isinstance(subject, (Scaler, Optimizer)) and subject.built:
+            return False
+        if isinstance(subject, (Unknown, Scaler, Optimizer)):
+            return False if self.facts.get(subject.key) else self.facts.get(("none", subject.key))
+        return False
+
+    def _decide_equal(self, value: Condition) -> bool | None:
+        left, right = value.parts
+        if isinstance(left, Known) and isinstance(right, Known):
+            return bool(left.value == right.value)
+        if key_of(left) == key_of(right):
+            return True
+        return self.facts.get(value.key)
+
+    def _decide_less(self, value: Condition) -> bool | None:
+        left, right = value.parts
+        if isinstance(left, Known) and isinstance(right, Known):
+            try:
+                return bool(left.value < right.value)
+            except TypeError:
+                return None
+        return self.facts.get(value.key)
+
+    def _decide_atom(self, value: Condition) -> bool | None:
+        return self.facts.get(value.key)
+
+    def assume(self, value: Value, truth: bool) -> list[Path]:
+        """The paths on which ``value`` turns out as ``truth``; none if that cannot be."""
+        known = self.decide(value)
+        if known is not None:
+            return [self] if known == truth else []
+        if isinstance(value, Condition) and value.tag == "not":
+            return self.assume(value.parts[0], not truth)
+        if isinstance(value, Condition) and value.tag in ("and", "or"):
+            return self._assume_parts(value, truth)
+        if isinstance(value, (Scaler, Optimizer)):
+            return self.assume(Condition("none", (value,)), not truth)
+        key = value.key if isinstance(value, Condition) and value.tag != "none" else None
+        if isinstance(value, Condition) and value.tag == "none":
+            key = ("none", key_of(value.parts[0]))
+        return [self.but(facts={**self.facts, key or key_of(value): truth})]
+
+    def _assume_parts(self, value: Condition, truth: bool) -> list[Path]:
+        """``a and b`` is false where a is, or where a is true and b is not: one path for each."""
+        settled = truth == (value.tag == "or")
+        paths, done = [self], []
+        for part in value.parts:
+            if settled:
+                done += [after for path in paths for after in path.assume(part, truth)]
+                paths = [after for path in paths for after in path.assume(part, not truth)]
+            else:
+                paths = [after for path in paths for after in path.assume(part, truth)]
+        return done if settled else paths
+
+    def forget_facts(self, about: Iterable[Key]) -> Path:
+        """This path without what was decided of values built from ``about``, which are made anew."""
+        keys = list(about)
+        kept = {key: truth for key, truth in self.facts.items() if not any(mentions(key, part) for part in keys)}
+        return self if len(kept) == len(self.facts) else self.but(facts=kept)
+
+    def with_switch(self, key: Key, with_scaler: bool) -> Path:
+        """This path after a condition chose an arm that uses a scaler, or the one that does not."""
+        if (key, with_scaler) in self.switches and (key, not with_scaler) not in self.switches:
+            return self
+        others = frozenset(switch for switch in self.switches if switch[0] != key)
+        return self.but(switches=others | {(key, with_scaler)})
+
+    def is_doubtful(self) -> bool:
+        """Whether two different conditions chose opposite ways about using a scaler.
+
+        Programs often test one decision in several spellings (``args.amp`` here, ``scaler_needed`` there). A path on
+        which two such conditions disagree may be one that no run takes.
+        """
+        chosen = [key for key, with_scaler in self.switches if with_scaler]
+        declined = [key for key, with_scaler in self.switches if not with_scaler]
+        for yes in chosen:
+            for no in declined:
+                if yes == no:
+                    return True
+                if is_about_values(yes) or is_about_values(no):
+                    continue
+                if yes[0] != "enabled" or is_about_precision(no):
+                    return True
+        return False
+
+
+_PARTS = ("frames", "store", "facts", "switches", "protocol")
+_DECIDE: dict[str, Callable[[Path, Condition], bool | None]] = {
+    "not": Path._decide_not,
+    "and": Path._decide_and,
+    "or": Path._decide_or,
+    "none": Path._decide_none,
+    "eq": Path._decide_equal,
+    "lt": Path._decide_less,
+}
+
+_VALUES = re.compile(r"finite|nan|isinf|norm|loss|overflow|grad(?!_?scal)", re.IGNORECASE)
+_PRECISION = re.compile(
+    r"amp|fp16|fp_16|float16|half|bf16|precision|scal|dtype|cuda|device|apex|native|autocast|enable|gpu|mixed",
+    re.IGNORECASE,
+)
+
+
+def _words(key: Any) -> Iterable[str]:
+    if isinstance(key, str):
+        yield key
+    elif isinstance(key, tuple):
+        for part in key:
+            yield from _words(part)
+
+
+def is_about_values(key: Key) -> bool:
+    """Whether a condition looks at losses or gradients, which turn out one way or the other in every run."""
+    return any(_VALUES.search(word) for word in _words(key))
+
+
+def is_about_precision(key: Key) -> bool:
+    """Whether a condition looks like the switch between mixed precision and none."""
+    return any(_PRECISION.search(word) for word in _words(key))
+
+
+def merge(paths: list[Path], limit: int) -> list[Path]:
+    """Equal paths made one. Past ``limit``, paths that differ only in what conditions decided become one as well."""
+    unique = list(dict.fromkeys(paths))
+    if len(unique) <= limit:
+        return unique
+    groups: dict[Path, list[Path]] = {}
+    for path in unique:
+        groups.setdefault(path.but(facts={}, switches=frozenset()), []).append(path)
+    return [_widest(group) for group in groups.values()]
+
+
+def _widest(group: list[Path]) -> Path:
+    first = group[0]
+    facts = dict(first.facts)
+    switches = first.switches
+    for other in group[1:]:
+        facts = {key: truth for key, truth in facts.items() if other.facts.get(key) == truth}
+        switches |= other.switches  # a switch chosen both ways stays doubtful
+    return first.but(facts=facts, switches=switches)

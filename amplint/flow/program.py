@@ -1,0 +1,343 @@
+"""The small language that the explorer runs: what matters of Python to the order of a training step.
+
+Expressions and statements are lowered from LibCST (:mod:`amplint.flow.lowering`). A call's ``site`` numbers
+it in source order; the program maps sites back to syntax nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from typing import Any, Union
+
+import libcst as cst
+
+
+@dataclass(slots=True, eq=False)
+class Constant:
+    """None, a bool, number or string."""
+
+    value: Any
+
+
+@dataclass(slots=True, eq=False)
+class Name:
+    """A variable. ``external`` holds the dotted names it stands for when an import binds it."""
+
+    id: str
+    external: frozenset[str] = frozenset()
+
+
+@dataclass(slots=True, eq=False)
+class Attribute:
+    base: Expression
+    attr: str
+    site: int
+    external: frozenset[str] = frozenset()
+
+
+@dataclass(slots=True, eq=False)
+class Item:
+    base: Expression
+    index: Expression
+
+
+@dataclass(slots=True, eq=False)
+class Argument:
+    value: Expression
+    keyword: str | None = None
+    star: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class Call:
+    func: Expression
+    args: list[Argument]
+    site: int
+
+    def func_externals(self) -> frozenset[str]:
+        """The dotted names that the called function stands for through imports."""
+        return self.func.external if isinstance(self.func, (Name, Attribute)) else frozenset()
+
+
+@dataclass(slots=True, eq=False)
+class Operation:
+    """An operator or any other expression of which only the operands matter; ``tag`` tells operations apart."""
+
+    tag: str
+    parts: list[Expression]
+    site: int
+
+
+@dataclass(slots=True, eq=False)
+class Not:
+    part: Expression
+
+
+@dataclass(slots=True, eq=False)
+class All:
+    """``a and b``."""
+
+    parts: list[Expression]
+
+
+@dataclass(slots=True, eq=False)
+class Either:
+    """``a or b``."""
+
+    parts: list[Expression]
+
+
+@dataclass(slots=True, eq=False)
+class Compare:
+    """``left operator right``; the operator is one of ``is``, ``==``, ``<``, ``in``."""
+
+    operator: str
+    left: Expression
+    right: Expression
+
+
+@dataclass(slots=True, eq=False)
+class Choice:
+    """``then if test else other``."""
+
+    test: Expression
+    then: Expression
+    other: Expression
+    polarity: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class Sequence:
+    parts: list[Expression]
+
+
+@dataclass(slots=True, eq=False)
+class Mapping:
+    keys: list[Expression | None]
+    values: list[Expression]
+
+
+@dataclass(slots=True, eq=False)
+class Each:
+    """A comprehension: ``element`` for each item of ``source``."""
+
+    target: Target
+    source: Expression
+    conditions: list[Expression]
+    element: Expression
+    site: int
+
+
+@dataclass(slots=True, eq=False)
+class Bind:
+    """``name := value``."""
+
+    name: str
+    value: Expression
+
+
+@dataclass(slots=True, eq=False)
+class Closure:
+    """A lambda or a nested function as a value."""
+
+    function: Function
+
+
+Expression = Union[
+    Constant, Name, Attribute, Item, Call, Operation, Not, All, Either, Compare, Choice, Sequence, Mapping, Each, Bind,
+    Closure,
+]  # fmt: skip
+Target = Union[Name, Attribute, Item, Sequence, None]
+
+
+@dataclass(slots=True, eq=False)
+class Assign:
+    targets: list[Target]
+    value: Expression
+
+
+@dataclass(slots=True, eq=False)
+class Augment:
+    """``target op= value``."""
+
+    target: Target
+    value: Expression
+    site: int
+
+
+@dataclass(slots=True, eq=False)
+class Do:
+    value: Expression
+
+
+@dataclass(slots=True, eq=False)
+class If:
+    """``polarity`` is 1 where only the body uses a scaler, -1 where only the other arm does, else 0."""
+
+    test: Expression
+    body: list[Statement]
+    orelse: list[Statement]
+    polarity: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class For:
+    target: Target
+    source: Expression
+    body: list[Statement]
+    orelse: list[Statement]
+    site: int
+
+
+@dataclass(slots=True, eq=False)
+class While:
+    test: Expression
+    body: list[Statement]
+    orelse: list[Statement]
+
+
+@dataclass(slots=True, eq=False)
+class Try:
+    body: list[Statement]
+    handlers: list[list[Statement]]
+    orelse: list[Statement]
+    final: list[Statement]
+
+
+@dataclass(slots=True, eq=False)
+class With:
+    context: Expression
+    target: Target
+    body: list[Statement]
+
+
+@dataclass(slots=True, eq=False)
+class Match:
+    subject: Expression
+    cases: list[tuple[str, list[Statement]]]
+
+
+@dataclass(slots=True, eq=False)
+class Return:
+    value: Expression | None
+
+
+@dataclass(slots=True, eq=False)
+class Raise:
+    value: Expression | None
+
+
+@dataclass(slots=True, eq=False)
+class Break:
+    pass
+
+
+@dataclass(slots=True, eq=False)
+class Continue:
+    pass
+
+
+@dataclass(slots=True, eq=False)
+class Define:
+    """A nested function or class bound to a name."""
+
+    name: str
+    value: Closure | Class
+
+
+@dataclass(slots=True, eq=False)
+class Forget:
+    """``del`` of variables."""
+
+    targets: list[Target]
+
+
+Statement = Union[
+    Assign, Augment, Do, If, For, While, Try, With, Match, Return, Raise, Break, Continue, Define, Forget
+]  # fmt: skip
+
+
+@dataclass(slots=True, eq=False)
+class Parameter:
+    name: str
+    default: Expression | None = None
+    annotation: frozenset[str] = frozenset()
+    star: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class Function:
+    """One function, method or lambda; the module itself is a function without parameters."""
+
+    name: str
+    parameters: list[Parameter]
+    body: list[Statement]
+    node: cst.CSTNode
+    decorators: frozenset[str] = frozenset()
+    owner: Class | None = None
+    is_generator: bool = False
+    shared_names: frozenset[str] = frozenset()
+    """Names declared global or nonlocal."""
+    locals: frozenset[str] = frozenset()
+    flags: frozenset[str] = frozenset()
+    """Names that are bound once, to a bool: a switch for the user to flip, so both its values are paths."""
+    touches: bool = False
+    """Whether anything in it has to do with the protocol."""
+
+
+@dataclass(slots=True, eq=False)
+class Class:
+    name: str
+    bases: list[Expression]
+    methods: dict[str, Function] = field(default_factory=dict)
+    body: list[Statement] = field(default_factory=list)
+    assigned: dict[str, set[str]] = field(default_factory=dict)
+    """Which methods assign each attribute of ``self``."""
+
+
+@dataclass(slots=True, eq=False)
+class Program:
+    """One document, lowered."""
+
+    module: Function
+    functions: list[Function] = field(default_factory=list)
+    classes: list[Class] = field(default_factory=list)
+    sites: list[cst.CSTNode] = field(default_factory=list)
+
+
+def children(node: Any) -> Iterator[Any]:
+    """The expressions and statements directly inside ``node``; functions and classes are not entered."""
+    if isinstance(node, (Closure, Define, Function, Class)):
+        return
+    for f in fields(node):
+        value = getattr(node, f.name)
+        if isinstance(value, (list, tuple)):
+            for item in value:
+                yield from _nodes(item)
+        else:
+            yield from _nodes(value)
+
+
+def _nodes(value: Any) -> Iterator[Any]:
+    if isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _nodes(item)
+    elif value is not None and type(value) in _NODE_TYPES:
+        yield value
+
+
+_NODE_TYPES = frozenset(
+    {
+        Constant, Name, Attribute, Item, Argument, Call, Operation, Not, All, Either, Compare, Choice, Sequence,
+        Mapping, Each, Bind, Closure, Assign, Augment, Do, If, For, While, Try, With, Match, Return, Raise, Break,
+        Continue, Define, Forget,
+    }
+)  # fmt: skip
+
+
+def walk(node: Any) -> Iterator[Any]:
+    """``node`` and everything inside it, in source order."""
+    yield node
+    for child in children(node):
+        yield from walk(child)

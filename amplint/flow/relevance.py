@@ -1,0 +1,272 @@
+"""Cuts a program down to what the protocol depends on, so that exploring costs what the AMP code costs.
+
+Kept are calls of the protocol and of the file's own functions that lead to some, assignments of what those calls and
+the conditions around them depend on, and the jumps between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from amplint.flow import program as ir
+from amplint.flow.vocabulary import GRAD_SCALERS, PROTOCOL_METHODS, SCALER_CHECKS
+
+
+def prune(program: ir.Program) -> None:
+    """Cut ``program`` down in place, and mark which functions touch the protocol."""
+    relevance = _Relevance(program)
+    for function in (program.module, *program.functions):
+        function.touches = relevance.touches(function)
+        function.body = relevance.block(function.body, [], function.touches)
+    for cls in program.classes:
+        cls.body = relevance.block(cls.body, [], False)
+
+
+class _Relevance:
+    def __init__(self, program: ir.Program) -> None:
+        self.functions = [program.module, *program.functions]
+        self.nodes = {id(f): [n for s in f.body for n in ir.walk(s)] for f in self.functions}
+        self.all_nodes = [n for nodes in self.nodes.values() for n in nodes]
+        for cls in program.classes:
+            self.all_nodes += [n for s in cls.body for n in ir.walk(s)]
+        self.objects = self._objects()
+        self.touching_names: set[str] = set()
+        self.scaling_names: set[str] = set()
+        self.scales_inside: dict[int, bool] = {}
+        self._spread(program)
+        self.relevant = self._relevant()
+
+    # which functions lead to calls of the protocol
+
+    def touches(self, function: ir.Function) -> bool:
+        return any(self._is_active(node) for node in self.nodes[id(function)])
+
+    def _spread(self, program: ir.Program) -> None:
+        owners = {id(m): c.name for c in program.classes for m in c.methods.values()}
+        grew = True
+        while grew:
+            grew = False
+            for function in self.functions:
+                for names, test in ((self.touching_names, self._is_active), (self.scaling_names, self._scales)):
+                    own = {function.name}
+                    if function.name in ("__init__", "__call__", "__enter__", "__exit__") and id(function) in owners:
+                        own.add(owners[id(function)])
+                    if not own <= names and any(test(node) for node in self.nodes[id(function)]):
+                        names |= own
+                        grew = True
+
+    def _is_active(self, node: Any) -> bool:
+        if isinstance(node, ir.Call):
+            name = _called(node)
+            if name in PROTOCOL_METHODS or name in self.touching_names or node.func_externals() & GRAD_SCALERS:
+                return True
+            return any(self._names(argument.value) & self.objects for argument in node.args)
+        if isinstance(node, ir.Attribute):
+            return node.attr == "grad" or node.attr in self.touching_names
+        return False
+
+    def _scales(self, node: Any) -> bool:
+        """Whether the node is a call that only makes sense with a scaler."""
+        if not isinstance(node, ir.Call):
+            return False
+        name = _called(node)
+        if name in SCALER_CHECKS or name in self.scaling_names or node.func_externals() & GRAD_SCALERS:
+            return True
+        if name == "step" and isinstance(node.func, ir.Attribute):
+            return any(a.keyword in (None, "optimizer") for a in node.args)
+        return name == "update" and isinstance(node.func, ir.Attribute) and "scaler" in _last(node.func.base).lower()
+
+    # which variables matter
+
+    def _objects(self) -> set[str]:
+        """Identifiers that are used as a scaler or an optimizer anywhere in the file."""
+        found: set[str] = set()
+        for node in self.all_nodes:
+            if not isinstance(node, ir.Call) or not isinstance(node.func, ir.Attribute):
+                continue
+            if node.func.attr in ("unscale_", "zero_grad", "scale") or (node.func.attr == "step"):
+                found.add(_last(node.func.base))
+            if node.func.attr in ("unscale_", "step"):
+                for argument in node.args:
+                    found.add(_last(argument.value))
+        assigned = [node for node in self.all_nodes if isinstance(node, ir.Assign)]
+        grew = True
+        while grew:
+            grew = False
+            for node in assigned:
+                for target in node.targets:
+                    # `a = b` and `[a, b]`: what one holds the other does
+                    ends = {_last(target)} - found if target is not None else set()
+                    sources = {_last(part) for part in _alternatives(node.value)}
+                    if ends and sources & found:
+                        found |= ends
+                        grew = True
+                    if target is not None and _last(target) in found and sources - found - {""}:
+                        found |= sources - {""}
+                        grew = True
+        return found - {"", "self", "cls"}
+
+    def _relevant(self) -> set[str]:
+        relevant = set(self.objects)
+        for node in self.all_nodes:
+            if isinstance(node, (ir.Assign, ir.Augment)) and any(self._scales(inner) for inner in ir.walk(node.value)):
+                targets = node.targets if isinstance(node, ir.Assign) else [node.target]
+                relevant.update(*(self._names(target) for target in targets if target is not None))
+        size = -1
+        while size != len(relevant):
+            size = len(relevant)
+            for node in self.all_nodes:
+                if isinstance(node, ir.Assign):
+                    if any(target is not None and self._ends(target) & relevant for target in node.targets):
+                        relevant |= self._operands(node.value)
+                    elif self._operands(node.value) & relevant & self.objects:
+                        relevant.update(*(self._ends(t) for t in node.targets if t is not None))
+                elif isinstance(node, ir.Augment):
+                    if node.target is not None and self._ends(node.target) & relevant:
+                        relevant |= self._operands(node.value)
+                elif isinstance(node, (ir.For, ir.Each)):
+                    if node.target is not None and self._ends(node.target) & relevant:
+                        relevant |= self._names(node.source)
+                elif isinstance(node, (ir.If, ir.While, ir.Choice)):
+                    if not self._operands(node.test) <= relevant and self._decides(node, relevant):
+                        relevant |= self._operands(node.test)
+        return relevant
+
+    def _decides(self, node: ir.If | ir.While | ir.Choice, relevant: set[str]) -> bool:
+        arms: Iterable[Any] = (node.then, node.other) if isinstance(node, ir.Choice) else (*node.body, *node.orelse)
+        for arm in arms:
+            for inner in ir.walk(arm):
+                if self._is_active(inner) or isinstance(inner, (ir.Return, ir.Break, ir.Continue, ir.Raise)):
+                    return True
+                if isinstance(inner, ir.Assign) and any(t and self._ends(t) & relevant for t in inner.targets):
+                    return True
+        return False
+
+    def _names(self, node: Any) -> set[str]:
+        """Every identifier in ``node``."""
+        return {name for inner in ir.walk(node) if (name := _identifier(inner))}
+
+    def _operands(self, node: Any) -> set[str]:
+        """The identifiers that a value depends on, other than through the arguments of a call."""
+        if isinstance(node, ir.Call):
+            return self._operands(node.func)
+        found = {name} if (name := _identifier(node)) else set()
+        for child in ir.children(node):
+            found |= self._operands(child)
+        return found
+
+    def _ends(self, target: Any) -> set[str]:
+        if isinstance(target, ir.Sequence):
+            return set().union(*(self._ends(part) for part in target.parts))
+        return {_last(target)}
+
+    # cutting
+
+    def block(self, statements: list[ir.Statement], after: list[ir.Statement], active: bool) -> list[ir.Statement]:
+        kept: list[ir.Statement] = []
+        for index, statement in enumerate(statements):
+            following = statements[index + 1 :] + after
+            lowered = self.statement(statement, following, active)
+            if lowered is not None:
+                kept.append(lowered)
+        return kept
+
+    def statement(self, s: ir.Statement, after: list[ir.Statement], active: bool) -> ir.Statement | None:
+        if isinstance(s, (ir.Assign, ir.Augment)):
+            targets = s.targets if isinstance(s, ir.Assign) else [s.target]
+            if any(target is not None and self._ends(target) & self.relevant for target in targets):
+                return s
+            return ir.Do(s.value) if self._active_inside(s.value) else None
+        if isinstance(s, ir.Do):
+            return s if self._active_inside(s.value) else None
+        if isinstance(s, ir.If):
+            s.polarity = self._polarity(s, after)
+            body, orelse = self.block(s.body, after, active), self.block(s.orelse, after, active)
+            if not body and not orelse:
+                return ir.Do(s.test) if self._active_inside(s.test) else None
+            s.body, s.orelse = body, orelse
+            return s
+        if isinstance(s, ir.For):
+            inside = any(self._active_inside(inner) for inner in s.body) or self._active_inside(s.source)
+            s.body, s.orelse = self.block(s.body, [], inside), self.block(s.orelse, after, active)
+            return s if s.body or s.orelse else None
+        if isinstance(s, ir.While):
+            inside = any(self._active_inside(inner) for inner in (s.test, *s.body))
+            s.body, s.orelse = self.block(s.body, [], inside), self.block(s.orelse, after, active)
+            return s if s.body or s.orelse or self._active_inside(s.test) else None
+        if isinstance(s, ir.Try):
+            s.body, s.orelse = self.block(s.body, after, active), self.block(s.orelse, after, active)
+            s.handlers = [self.block(handler, after, active) for handler in s.handlers]
+            s.final = self.block(s.final, after, active)
+            return s if s.body or s.orelse or s.final or any(s.handlers) else None
+        if isinstance(s, ir.With):
+            s.body = self.block(s.body, after, active)
+            return s if s.body or self._active_inside(s.context) else None
+        if isinstance(s, ir.Match):
+            s.cases = [(pattern, self.block(body, after, active)) for pattern, body in s.cases]
+            return s if any(body for _, body in s.cases) else None
+        if isinstance(s, (ir.Break, ir.Continue, ir.Raise)):
+            return s if active else None
+        return s
+
+    def _active_inside(self, node: Any) -> bool:
+        return any(self._is_active(inner) for inner in ir.walk(node))
+
+    def _polarity(self, node: ir.If, after: list[ir.Statement]) -> int:
+        """Which arm alone uses a scaler. After an arm that jumps away, the rest of the block is the other arm's."""
+        body, orelse = list(node.body), list(node.orelse)
+        if _leaves(body):
+            orelse += after
+        elif _leaves(orelse):
+            body += after
+        with_scaler, without = self._uses_scaler(body), self._uses_scaler(orelse)
+        return int(with_scaler) - int(without)
+
+    def _uses_scaler(self, statements: list[ir.Statement]) -> bool:
+        for statement in statements:
+            known = self.scales_inside.get(id(statement))
+            if known is None:
+                known = any(self._scales(node) for node in ir.walk(statement))
+                self.scales_inside[id(statement)] = known
+            if known:
+                return True
+        return False
+
+
+def _leaves(block: list[ir.Statement]) -> bool:
+    return bool(block) and isinstance(block[-1], (ir.Return, ir.Break, ir.Continue, ir.Raise))
+
+
+def _called(node: ir.Call) -> str:
+    return _last(node.func)
+
+
+def _last(node: Any) -> str:
+    """The identifier that names an object: ``scaler`` in ``self.scaler`` and in ``scaler[0]``."""
+    if isinstance(node, ir.Item):
+        return _last(node.base)
+    if isinstance(node, ir.Call):
+        return _last(node.func.base) if isinstance(node.func, ir.Attribute) else ""
+    return _identifier(node)
+
+
+def _identifier(node: Any) -> str:
+    if isinstance(node, ir.Name):
+        return node.id
+    if isinstance(node, ir.Attribute):
+        return node.attr
+    if isinstance(node, ir.Bind):
+        return node.name
+    return ""
+
+
+def _alternatives(node: Any) -> Iterable[Any]:
+    """The expressions one of which, or all of which, an assigned value is made of."""
+    if isinstance(node, ir.Choice):
+        return (*_alternatives(node.then), *_alternatives(node.other))
+    if isinstance(node, (ir.Sequence, ir.Either, ir.All)):
+        return tuple(part for inner in node.parts for part in _alternatives(inner))
+    if isinstance(node, (ir.Name, ir.Attribute, ir.Item)):
+        return (node,)
+    return ()

@@ -1,0 +1,286 @@
+"""Running statements: each path through a block, to where it leaves it."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from typing import Any
+
+from amplint.flow import program as ir
+from amplint.flow.calls import Calls
+from amplint.flow.expressions import MODULE, Outcomes
+from amplint.flow.machine import MAX_PATHS, Frame, TooComplex
+from amplint.flow.paths import Path, merge
+from amplint.flow.values import NONE, Condition, Imported, Key, Optimizer, Scaler, Type, Unknown, Value, key_of
+from amplint.flow.vocabulary import EXPECTED_FAILURES
+from amplint.protocol import Event, EventKind
+
+
+class Exit(enum.Enum):
+    """How a path leaves a block."""
+
+    NEXT = 0
+    BREAK = 1
+    CONTINUE = 2
+    RETURN = 3
+    RAISE = 4
+
+
+Ends = list[tuple[Exit, Path, Value]]
+
+
+class Statements(Calls):
+    """The whole interpreter."""
+
+    def run_function(self, function: ir.Function, path: Path, frame: Frame) -> Outcomes:
+        outcomes: Outcomes = []
+        for exit, after, value in self.block(function.body, path, frame):
+            if exit is not Exit.RAISE:
+                outcomes.append((self.retire(after, frame, value), value))
+        return outcomes
+
+    def retire(self, path: Path, frame: Frame, returned: Value) -> Path:
+        """The end of the scalers that were made in ``frame`` and that nothing outside it can reach."""
+        own = [key for key in path.protocol.scalers if key[0] == "new" and key[2] == frame.key]
+        if not own:
+            return path
+        outer = [value for key, names in path.frames.items() if key != frame.key for value in names.values()]
+        kept = {value.key for value in self.reached([returned, *outer, *path.store.values()], path)}
+        for key in own:
+            if key not in kept | self.machine.evidence.escaped:
+                path = self.machine.emit(path, Event(EventKind.RETIRE, scaler=key))
+        return path
+
+    def block(self, statements: list[ir.Statement], path: Path, frame: Frame) -> Ends:
+        """Every way from ``path`` through ``statements``."""
+        ends: Ends = []
+        current = [path]
+        for statement in statements:
+            following = []
+            for before in current:
+                self.machine.spend()
+                for exit, after, value in _RUN[type(statement)](self, statement, before, frame):
+                    if exit is Exit.NEXT:
+                        following.append(after)
+                    else:
+                        ends.append((exit, after, value))
+            current = merge(following, MAX_PATHS)
+            if len(current) > 4 * MAX_PATHS:
+                raise TooComplex
+            if not current:
+                break
+        return [*dict.fromkeys(ends), *((Exit.NEXT, after, NONE) for after in current)]
+
+    def assign(self, node: ir.Assign, path: Path, frame: Frame) -> Ends:
+        ends: Ends = []
+        for after, value in self.evaluate(node.value, path, frame):
+            for target in node.targets:
+                after = self.bind(target, value, after, frame)
+            ends.append((Exit.NEXT, after, NONE))
+        return ends
+
+    def augment(self, node: ir.Augment, path: Path, frame: Frame) -> Ends:
+        """``total += scaled`` is scaled; any other target becomes a value made here."""
+        ends: Ends = []
+        old: ir.Expression = node.target if isinstance(node.target, (ir.Name, ir.Attribute, ir.Item)) else ir.Constant(None)
+        for after, (before, value) in self.evaluate_all([old, node.value], path, frame):
+            key: Key = ("call", "augmented", node.site)
+            self.remade(after, Unknown(key))
+            combined = self.combine("augmented", [before, value], node.site)
+            if isinstance(combined, Unknown):
+                combined = Unknown(key, combined.holds)
+                after = after.forget_facts([key])
+            ends.append((Exit.NEXT, self.bind(node.target, combined, after, frame), NONE))
+        return ends
+
+    def do(self, node: ir.Do, path: Path, frame: Frame) -> Ends:
+        return [(Exit.NEXT, after, NONE) for after, _ in self.evaluate(node.value, path, frame)]
+
+    def if_(self, node: ir.If, path: Path, frame: Frame) -> Ends:
+        ends: Ends = []
+        for after, truth in self.branch(node.test, path, frame, node.polarity):
+            ends += self.block(node.body if truth else node.orelse, after, frame)
+        return ends
+
+    def for_(self, node: ir.For, path: Path, frame: Frame) -> Ends:
+        ends: Ends = []
+        for after, source in self.evaluate(node.source, path, frame):
+            known, elements = self.elements(source, node.site)
+            if known:
+                ends += self.unrolled(node, elements, after, frame)
+            elif self.is_over_objects(elements[0]):
+                # a loop over optimizers does the same to each of them: once for all
+                ends += self.unrolled(node, elements, after, frame)
+            else:
+                ends += self.repeated(node, elements[0], after, frame)
+        return ends
+
+    def is_over_objects(self, element: Value) -> bool:
+        return any(isinstance(value, (Optimizer, Scaler)) for value in self.parts(element))
+
+    def parts(self, value: Value) -> tuple[Value, ...]:
+        values = getattr(value, "values", None)
+        return values if isinstance(values, tuple) else (value,)
+
+    def unrolled(self, node: ir.For, elements: list[Value], path: Path, frame: Frame) -> Ends:
+        ends: Ends = []
+        current, broken = [path], []
+        for element in elements:
+            following = []
+            for before in current:
+                for exit, after, value in self.block(node.body, self.bind(node.target, element, before, frame), frame):
+                    if exit in (Exit.NEXT, Exit.CONTINUE):
+                        following.append(after)
+                    elif exit is Exit.BREAK:
+                        broken.append((Exit.NEXT, after, NONE))
+                    else:
+                        ends.append((exit, after, value))
+            current = merge(following, MAX_PATHS)
+        for after in current:
+            ends += self.block(node.orelse, after, frame)
+        return ends + broken  # type: ignore[operator]
+
+    def repeated(self, node: ir.For, element: Value, path: Path, frame: Frame) -> Ends:
+        def enter(before: Path) -> list[tuple[Path, bool]]:
+            fresh = before.forget_facts([key_of(value) for value in self.parts(element)])
+            return [(self.bind(node.target, element, fresh, frame), True), (before, False)]
+
+        return self.loop(enter, node.body, node.orelse, path, frame)
+
+    def while_(self, node: ir.While, path: Path, frame: Frame) -> Ends:
+        return self.loop(lambda before: self.branch(node.test, before, frame), node.body, node.orelse, path, frame)
+
+    def loop(
+        self,
+        enter: Callable[[Path], list[tuple[Path, bool]]],
+        body: list[ir.Statement],
+        orelse: list[ir.Statement],
+        path: Path,
+        frame: Frame,
+    ) -> Ends:
+        """Walk a loop until no iteration brings anything new. ``enter`` gives the ways into the body and past it."""
+        ends: Ends = []
+        made: set[Key] = set()
+        self.machine.remade.append(made)
+        seen: set[Path] = set()
+        finished: list[Path] = []
+        pending = [path]
+        while pending:
+            heads = [head for head in merge(pending, MAX_PATHS) if head not in seen]
+            seen.update(heads)
+            if len(seen) > 8 * MAX_PATHS:
+                raise TooComplex
+            pending = []
+            for head in heads:
+                for start, inside in enter(head.forget_facts(made)):
+                    if not inside:
+                        finished.append(start)
+                        continue
+                    for exit, after, value in self.block(body, start, frame):
+                        if exit in (Exit.NEXT, Exit.CONTINUE):
+                            pending.append(after)
+                        else:
+                            ends.append((Exit.NEXT if exit is Exit.BREAK else exit, after, value))
+        self.machine.remade.pop()
+        for outer in self.machine.remade[-1:]:
+            outer |= made
+        for after in merge(finished, MAX_PATHS):
+            ends += self.block(orelse, after, frame)
+        return ends
+
+    def try_(self, node: ir.Try, path: Path, frame: Frame) -> Ends:
+        """A handler may start from anywhere in the body, so what the scaler has then seen is unknown."""
+        ends: Ends = []
+        for exit, after, value in self.block(node.body, path, frame):
+            if exit is Exit.NEXT:
+                ends += self.block(node.orelse, after, frame)
+            elif exit is not Exit.RAISE or not node.handlers:
+                ends.append((exit, after, value))
+        interrupted = self.machine.forget_all(path)
+        for handler in node.handlers:
+            ends += self.block(handler, interrupted, frame)
+        if not node.final:
+            return ends
+        finished: Ends = []
+        for exit, after, value in dict.fromkeys(ends):
+            for final_exit, last, final_value in self.block(node.final, after, frame):
+                finished.append((exit, last, value) if final_exit is Exit.NEXT else (final_exit, last, final_value))
+        return finished
+
+    def with_(self, node: ir.With, path: Path, frame: Frame) -> Ends:
+        ends: Ends = []
+        for after, context in self.evaluate(node.context, path, frame):
+            if node.target is not None:
+                after = self.bind(node.target, context, after, frame)
+            if _is_expected_failure(node.context):
+                self.machine.muted += 1
+                for exit, _, value in self.block(node.body, after, frame):
+                    ends.append((exit, self.machine.forget_all(after), value))
+                self.machine.muted -= 1
+                ends.append((Exit.NEXT, self.machine.forget_all(after), NONE))
+            else:
+                ends += self.block(node.body, after, frame)
+        return ends
+
+    def match(self, node: ir.Match, path: Path, frame: Frame) -> Ends:
+        ends: Ends = []
+        for after, subject in self.evaluate(node.subject, path, frame):
+            remaining = [after]
+            for pattern, body in node.cases:
+                condition = Condition("case", (subject, pattern))
+                for before in remaining:
+                    for chosen in before.assume(condition, True) if pattern != "_" else [before]:
+                        ends += self.block(body, chosen, frame)
+                remaining = [p for b in remaining for p in b.assume(condition, False)] if pattern != "_" else []
+            ends += [(Exit.NEXT, before, NONE) for before in remaining]
+        return ends
+
+    def return_(self, node: ir.Return, path: Path, frame: Frame) -> Ends:
+        if node.value is None:
+            return [(Exit.RETURN, path, NONE)]
+        return [(Exit.RETURN, after, value) for after, value in self.evaluate(node.value, path, frame)]
+
+    def raise_(self, node: ir.Raise, path: Path, frame: Frame) -> Ends:
+        return [(Exit.RAISE, path, NONE)]
+
+    def define(self, node: ir.Define, path: Path, frame: Frame) -> Ends:
+        if isinstance(node.value, ir.Class):
+            value: Value = Type(node.value)
+        else:
+            value = self.evaluate(node.value, path, frame)[0][1]
+        return [(Exit.NEXT, path.with_local(frame.key, node.name, value), NONE)]
+
+    def delete(self, node: ir.Forget, path: Path, frame: Frame) -> Ends:
+        for target in node.targets:
+            if isinstance(target, ir.Name):
+                path = path.with_local(frame.key, target.id, None)
+        return [(Exit.NEXT, path, NONE)]
+
+
+def _is_expected_failure(node: ir.Expression) -> bool:
+    """Whether a context manager says that its body is meant to go wrong."""
+    if not isinstance(node, ir.Call) or not isinstance(node.func, (ir.Name, ir.Attribute)):
+        return False
+    name = node.func.id if isinstance(node.func, ir.Name) else node.func.attr
+    return bool(({name} | node.func.external) & EXPECTED_FAILURES)
+
+
+_RUN: dict[type, Callable[[Statements, Any, Path, Frame], Ends]] = {
+    ir.Assign: Statements.assign,
+    ir.Augment: Statements.augment,
+    ir.Do: Statements.do,
+    ir.If: Statements.if_,
+    ir.For: Statements.for_,
+    ir.While: Statements.while_,
+    ir.Try: Statements.try_,
+    ir.With: Statements.with_,
+    ir.Match: Statements.match,
+    ir.Return: Statements.return_,
+    ir.Raise: Statements.raise_,
+    ir.Break: lambda self, node, path, frame: [(Exit.BREAK, path, NONE)],
+    ir.Continue: lambda self, node, path, frame: [(Exit.CONTINUE, path, NONE)],
+    ir.Define: Statements.define,
+    ir.Forget: Statements.delete,
+}
+
+__all__ = ["MODULE", "Ends", "Exit", "Imported", "Statements"]

@@ -1,0 +1,157 @@
+"""What the explorer knows of a value. All values are immutable and compare by what they stand for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Union
+
+from amplint.flow import program as ir
+
+Key = tuple[Any, ...]
+"""Names a value by how it came about: two values with equal keys are the same value, as far as can be told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """None, a bool, number or string."""
+
+    value: Any
+
+    @property
+    def key(self) -> Key:
+        return ("const", type(self.value).__name__, self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """Anything else. ``holds`` are the scalers and optimizers that it may reach."""
+
+    key: Key
+    holds: frozenset[Value] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Scaler:
+    """A gradient scaler. ``enabled`` is what was given for it; ``built`` tells whether its making was seen."""
+
+    key: Key
+    enabled: Value | None = None
+    built: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Optimizer:
+    """An optimizer; ``many`` where it stands for each one of a collection in turn."""
+
+    key: Key
+    many: bool = False
+    built: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Scaled:
+    """A loss multiplied by the scale of ``scaler``, or what was computed from it."""
+
+    scaler: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """A list or tuple of known length."""
+
+    values: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A dict with known keys."""
+
+    entries: tuple[tuple[Value, Value], ...]
+
+    def get(self, key: Value) -> Value | None:
+        return next((value for known, value in reversed(self.entries) if known == key), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Several:
+    """A collection of unknown length, of which every element looks like ``element``."""
+
+    element: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Routine:
+    """A function of this file, with the object it is bound to and arguments already given."""
+
+    function: ir.Function
+    bound: Value | None = None
+    frame: Key = ()
+    args: tuple[Value, ...] = ()
+    kwargs: tuple[tuple[str, Value], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """A class of this file."""
+
+    definition: ir.Class
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """An object of a class of this file; its attributes live in the path's store under its key."""
+
+    key: Key
+    definition: ir.Class
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """Something that an import brings, by its dotted names."""
+
+    names: frozenset[str]
+
+    @property
+    def key(self) -> Key:
+        return ("import", tuple(sorted(self.names)))
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """An imported function with arguments already given."""
+
+    function: Value
+    args: tuple[Value, ...]
+    kwargs: tuple[tuple[str, Value], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A truth value made of others: ``not``, ``and``, ``or``, or an atom such as a comparison."""
+
+    tag: str
+    parts: tuple[Any, ...]
+
+    @property
+    def key(self) -> Key:
+        return ("condition", self.tag, *(part.key if hasattr(part, "key") else part for part in self.parts))
+
+
+Value = Union[
+    Known, Unknown, Scaler, Optimizer, Scaled, Items, Table, Several, Routine, Type, Instance, Imported, Partial, Condition
+]  # fmt: skip
+
+NONE = Known(None)
+
+
+def key_of(value: Value) -> Key:
+    """The key of any value."""
+    key = getattr(value, "key", None)
+    return key if key is not None else ("value", value)
+
+
+def mentions(key: Any, part: Key) -> bool:
+    """Whether ``key`` is built from ``part``."""
+    if key == part:
+        return True
+    return isinstance(key, tuple) and any(mentions(inner, part) for inner in key if isinstance(inner, tuple))

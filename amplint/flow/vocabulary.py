@@ -1,0 +1,98 @@
+"""The names by which PyTorch code takes part in the protocol."""
+
+from __future__ import annotations
+
+GRAD_SCALERS = frozenset(
+    {
+        "torch.GradScaler",
+        "torch.amp.GradScaler",
+        "torch.amp.grad_scaler.GradScaler",
+        "torch.cuda.amp.GradScaler",
+        "torch.cuda.amp.grad_scaler.GradScaler",
+        "torch.cpu.amp.GradScaler",
+        "torch.cpu.amp.grad_scaler.GradScaler",
+    }
+)
+"""Constructors of the gradient scaler whose protocol this is; other scalers are somebody else's."""
+
+SCALER_CHECKS = frozenset({"unscale_", "scale"})
+"""Methods that tell a scaler from everything else that has ``step`` and ``update``."""
+
+PROTOCOL_METHODS = frozenset(
+    {
+        "scale",
+        "unscale_",
+        "step",
+        "update",
+        "backward",
+        "zero_grad",
+        "is_enabled",
+        "clip_grad_norm_",
+        "clip_grad_value_",
+    }
+)
+"""Methods and functions whose calls the explorer must see."""
+
+HARMLESS_SCALER_METHODS = frozenset(
+    {
+        "get_scale",
+        "get_growth_factor",
+        "get_backoff_factor",
+        "get_growth_interval",
+        "set_growth_factor",
+        "set_backoff_factor",
+        "set_growth_interval",
+        "state_dict",
+        "load_state_dict",
+    }
+)
+HARMLESS_OPTIMIZER_METHODS = frozenset(
+    {
+        "state_dict",
+        "load_state_dict",
+        "add_param_group",
+        "register_step_pre_hook",
+        "register_step_post_hook",
+        "train",
+        "eval",
+        "__repr__",
+    }
+)
+
+HARMLESS_FUNCTIONS = (
+    "torch.save",
+    "torch.optim.lr_scheduler.",
+    "torch.optim.swa_utils.",
+    "logging.",
+    "copy.",
+    "os.",
+    "warnings.",
+)
+"""Library functions, and prefixes of them, that leave the protocol alone whatever they are given."""
+
+HARMLESS_BUILTINS = frozenset(
+    {"print", "len", "id", "repr", "str", "bool", "int", "float", "type", "hash", "callable", "vars", "dir", "format"}
+)
+
+CLIP_FUNCTIONS = frozenset(
+    f"torch.nn.utils.{module}{name}"
+    for module in ("", "clip_grad.")
+    for name in ("clip_grad_norm_", "clip_grad_norm", "clip_grad_value_")
+)
+
+AUTOGRAD_BACKWARD = frozenset({"torch.autograd.backward", "torch.autograd.variable.backward"})
+
+FINITE_CHECKS = ("isfinite", "isnan", "isinf")
+
+EXPECTED_FAILURES = frozenset({"pytest.raises", "raises", "assertRaises", "assertRaisesRegex", "pytest.warns"})
+"""Context managers in which misuse is on purpose."""
+
+FRAMEWORKS = frozenset({"accelerate", "deepspeed", "apex", "lightning", "pytorch_lightning", "colossalai", "fairscale"})
+"""Packages that own the scaler: one that merely reaches a file that uses them is not taken for PyTorch's."""
+
+MODULE_METHODS = frozenset(
+    """train eval to cuda cpu half float double parameters named_parameters buffers named_buffers modules named_modules
+    children named_children state_dict load_state_dict register_buffer register_parameter add_module apply
+    requires_grad_ log log_dict print info debug warning error write add_scalar __init__""".split()
+)
+"""Inherited methods that leave the protocol alone."""
