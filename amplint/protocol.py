@@ -137,6 +137,8 @@ class Violation:
     scaler: Key | None = None
     optimizer: Key | None = None
     causes: tuple[Cause, ...] = ()
+    stage: Stage | None = None
+    """Of an update that is missing: what it is missing after."""
 
 
 @dataclass(frozen=True)
@@ -269,6 +271,7 @@ def _missing_update(scaler: ScalerState, event: Event) -> Violation:
         event.scaler,
         owing.optimizer,
         causes if event.site != owing.site else (),
+        owing.stage,
     )
 
 
@@ -421,7 +424,7 @@ def _retire(state: ProtocolState, event: Event) -> Step:
         return state, ()
     call = "step" if owing.stage is Stage.STEPPED else "unscale_"
     message = f"scaler.{call}() is never followed by scaler.update()"
-    return state, (Violation("AMP102", owing.site, message, event.scaler, owing.optimizer),)
+    return state, (Violation("AMP102", owing.site, message, event.scaler, owing.optimizer, stage=owing.stage),)
 
 
 _TRANSITIONS: dict[EventKind, Callable[[ProtocolState, Event], Step]] = {

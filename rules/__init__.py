@@ -4,5 +4,11 @@ from __future__ import annotations
 
 from amplint.rule import Rule
 from amplint.rules.internal.amp902_invalid_syntax import InvalidSyntaxRule
+from amplint.rules.protocol.amp101_step_bypasses_scaler import StepBypassesScaler
+from amplint.rules.protocol.amp102_missing_update import MissingUpdate
 
-RULES: tuple[type[Rule], ...] = (InvalidSyntaxRule,)
+RULES: tuple[type[Rule], ...] = (
+    StepBypassesScaler,
+    MissingUpdate,
+    InvalidSyntaxRule,
+)

@@ -5,14 +5,16 @@ Importing this package imports LibCST.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 import libcst as cst
 
 from amplint.flow.explorer import Explorer
 from amplint.flow.lowering import lower
+from amplint.flow.machine import Found
+from amplint.flow.program import Scope
 from amplint.flow.relevance import prune
-from amplint.protocol import Violation
 from amplint.syntax.names import Names
 from amplint.syntax.tree import SyntaxTree
 
@@ -21,9 +23,19 @@ from amplint.syntax.tree import SyntaxTree
 class ProtocolReport:
     """The violations of one document, the syntax nodes of their sites, and the functions that were left unexplored."""
 
-    violations: tuple[Violation, ...]
+    violations: tuple[Found, ...]
     sites: tuple[cst.CSTNode, ...]
+    scopes: tuple[Scope, ...]
+    uses: dict[Hashable, set[int]]
+    """The sites at which each scaler's methods are called."""
+    unbound: frozenset[int]
+    """The sites at which a scaler's method is called though the scaler is None or not bound there on some path."""
     left: tuple[str, ...] = ()
+
+    def scope(self, site: object) -> Scope:
+        """The function in which a violation's site stands."""
+        assert isinstance(site, int)
+        return self.scopes[site]
 
     def node(self, site: object) -> cst.CSTNode:
         """The syntax node of a violation's site."""
@@ -36,5 +48,12 @@ def explore(tree: SyntaxTree, names: Names) -> ProtocolReport:
     program = lower(tree, names)
     prune(program)
     exploration = Explorer(program, tree.text).run()
-    violations = sorted(exploration.violations, key=lambda violation: (violation.site, violation.code))
-    return ProtocolReport(tuple(violations), tuple(program.sites), tuple(exploration.left))
+    violations = sorted(exploration.violations, key=lambda found: (found.violation.site, found.violation.code))
+    return ProtocolReport(
+        tuple(violations),
+        tuple(program.sites),
+        tuple(program.scopes),
+        dict(exploration.uses),
+        frozenset(exploration.unbound),
+        tuple(exploration.left),
+    )

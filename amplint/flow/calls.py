@@ -91,6 +91,9 @@ class Calls(Expressions):
         """Every outcome of ``receiver.attr(...)``."""
         assert isinstance(node.func, ir.Attribute)
         attr, site = node.func.attr, node.site
+        if isinstance(receiver, Known) and receiver.value is None or _is_unbound(receiver):
+            if attr in ("scale", "unscale_", "update") or (attr == "step" and args):
+                self.machine.unbound.add(site)
         if isinstance(receiver, Known) and receiver.value is None:
             return []
         if isinstance(receiver, (Scaler, Optimizer)) and not receiver.built:
@@ -120,6 +123,7 @@ class Calls(Expressions):
     def scaler_method(
         self, scaler: Scaler, attr: str, args: list[Value], kwargs: Kwargs, site: int, path: Path
     ) -> Outcomes:
+        self.machine.uses.setdefault(scaler.key, set()).add(site)
         if attr == "is_enabled":
             return [(path, _enabledness(scaler))]
         if attr in HARMLESS_SCALER_METHODS:
@@ -606,7 +610,9 @@ class Calls(Expressions):
     def sum_(self, args: list[Value], kwargs: Kwargs, site: int, path: Path, frame: Frame) -> Outcomes:
         parts: list[Value] = []
         for value in args:
-            parts += value.values if isinstance(value, Items) else [value.element] if isinstance(value, Several) else [value]
+            parts += (
+                value.values if isinstance(value, Items) else [value.element] if isinstance(value, Several) else [value]
+            )
         return [(path, self.combine("sum", parts, site))]
 
     def isinstance_(self, args: list[Value], kwargs: Kwargs, site: int, path: Path, frame: Frame) -> Outcomes:
@@ -630,6 +636,10 @@ class Calls(Expressions):
 
     def next_(self, args: list[Value], kwargs: Kwargs, site: int, path: Path, frame: Frame) -> Outcomes:
         return [self.remade(path, Unknown(("call", "next", site)))]
+
+
+def _is_unbound(value: Value) -> bool:
+    return isinstance(value, Unknown) and value.key[0] == "local"
 
 
 def _map_loss(loss: Value, scaled: Callable[[Value], Value]) -> Value:

@@ -28,9 +28,7 @@ class Evidence:
         self.escaped: set[Key] = set()
         self._signs: dict[Key, set[str]] = {}
         self.size = 0
-        home_made = any(
-            "unscale_" in c.methods or {"scale", "update"} <= c.methods.keys() for c in program.classes
-        )
+        home_made = any("unscale_" in c.methods or {"scale", "update"} <= c.methods.keys() for c in program.classes)
         self.strangers_trusted = not (
             home_made or _FRAMEWORK_IMPORT.search(text) or _FOREIGN_SCALER_IMPORT.search(text)
         )

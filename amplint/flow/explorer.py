@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from amplint.flow import program as ir
 from amplint.flow.evidence import Evidence
 from amplint.flow.expressions import MODULE
-from amplint.flow.machine import Frame, Machine, TooComplex
+from amplint.flow.machine import Found, Frame, Machine, TooComplex
 from amplint.flow.paths import Path, merge
 from amplint.flow.statements import Exit, Statements
 from amplint.flow.values import Instance, Key, Known, Unknown, Value
 from amplint.flow.vocabulary import GRAD_SCALERS
-from amplint.protocol import ProtocolState, Violation
+from amplint.protocol import ProtocolState
 
 MAX_ROUNDS = 6
 MAX_STARTS = 8
@@ -23,8 +23,10 @@ MAX_STARTS = 8
 class Exploration:
     """What came of one program: the violations, and the roots that were left because they have too many paths."""
 
-    violations: list[Violation] = field(default_factory=list)
+    violations: list[Found] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
+    uses: dict[Key, set[int]] = field(default_factory=dict)
+    unbound: set[int] = field(default_factory=set)
 
 
 class Explorer:
@@ -47,7 +49,7 @@ class Explorer:
     def round(self) -> Exploration:
         self.entered: set[int] = set()
         self.exploration = Exploration()
-        self.found: dict[tuple[str, object], Violation] = {}
+        self.found: dict[tuple[str, object], Found] = {}
         self.globals = self.module()
         for cls in self.program.classes:
             if any(method.touches for method in cls.methods.values()):
@@ -114,6 +116,9 @@ class Explorer:
         self.entered |= machine.entered
         for key, violation in machine.violations.items():
             self.found.setdefault(key, violation)
+        for scaler, sites in machine.uses.items():
+            self.exploration.uses.setdefault(scaler, set()).update(sites)
+        self.exploration.unbound |= machine.unbound
         return merge(ends, MAX_STARTS)
 
     def through(self, statements: Statements, function: ir.Function, start: Path, frame: Frame) -> list[Path]:
@@ -127,7 +132,10 @@ class Explorer:
         """Whether some path owes an update to a scaler that this very function updates on others."""
         owing = {key for path in ends for key, scaler in path.protocol.scalers.items() if scaler.owing_update()}
         settled = {
-            key for path in ends for key, scaler in path.protocol.scalers.items() if scaler.complete and not scaler.records
+            key
+            for path in ends
+            for key, scaler in path.protocol.scalers.items()
+            if scaler.complete and not scaler.records
         }
         return bool(owing & settled)
 
@@ -136,12 +144,11 @@ class Explorer:
         statements.machine.only = "AMP102"
         keys: list[Key] = [("param", function.name, parameter.name) for parameter in function.parameters]
         for end in ends:
-            names = {
-                parameter.name: Unknown(key) for parameter, key in zip(function.parameters, keys, strict=True)
-            }
+            names = {parameter.name: Unknown(key) for parameter, key in zip(function.parameters, keys, strict=True)}
             kept = {name: end.frames[frame.key][name] for name in names if self.is_me(end, frame, name)}
-            facts = end.forget_facts([key for key, p in zip(keys, function.parameters, strict=True)
-                                      if not self.is_scaler_or_optimizer(key)])
+            facts = end.forget_facts(
+                [key for key, p in zip(keys, function.parameters, strict=True) if not self.is_scaler_or_optimizer(key)]
+            )
             start = facts.but(frames={MODULE: self.globals, frame.key: {**names, **kept}})
             self.through(statements, function, start, frame)
 

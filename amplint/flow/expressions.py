@@ -311,7 +311,9 @@ class Expressions(ABC):
                 collected = [
                     (done, [*values, value])
                     for before, values in collected
-                    for done, value in self.evaluate(node.element, self.bind(node.target, element, before, frame), frame)
+                    for done, value in self.evaluate(
+                        node.element, self.bind(node.target, element, before, frame), frame
+                    )
                 ]
             for done, values in collected:
                 if known and not node.conditions:

@@ -21,7 +21,8 @@ def lower(tree: SyntaxTree, names: Names) -> ir.Program:
 class _Scope:
     """The function being lowered, and what its locals, flags and yields turn out to be."""
 
-    def __init__(self) -> None:
+    def __init__(self, place: ir.Scope, is_class: bool = False) -> None:
+        self.place, self.is_class = place, is_class
         self.bound: dict[str, int] = {}
         self.bool_bound: set[str] = set()
         self.shared: set[str] = set()
@@ -43,7 +44,9 @@ class _Lowering:
         self.sites: list[cst.CSTNode] = []
         self.functions: list[ir.Function] = []
         self.classes: list[ir.Class] = []
-        self.scope = _Scope()
+        self.scopes: list[ir.Scope] = []
+        self.count = 0
+        self.scope = _Scope(ir.Scope(0))
         body = self.block(tree.module.body)
         module = ir.Function(
             "<module>",
@@ -53,10 +56,11 @@ class _Lowering:
             locals=frozenset(self.scope.bound),
             flags=self.scope.flags,
         )
-        self.program = ir.Program(module, self.functions, self.classes, self.sites)
+        self.program = ir.Program(module, self.functions, self.classes, self.sites, self.scopes)
 
     def site(self, node: cst.CSTNode) -> int:
         self.sites.append(node)
+        self.scopes.append(self.scope.place)
         return len(self.sites) - 1
 
     # statements
@@ -109,7 +113,8 @@ class _Lowering:
         out.append(ir.Raise(None if node.exc is None else self.expression(node.exc)))
 
     def assert_(self, node: cst.Assert, out: list[ir.Statement]) -> None:
-        out.append(ir.If(self.expression(node.test), [], [ir.Raise(None)]))
+        site = self.site(node)
+        out.append(ir.If(self.expression(node.test), [], [ir.Raise(None)], (site, site)))
 
     def delete(self, node: cst.Del, out: list[ir.Statement]) -> None:
         out.append(ir.Forget([self.target(node.target)]))
@@ -124,7 +129,15 @@ class _Lowering:
             self.if_(node.orelse, orelse)
         elif node.orelse is not None:
             orelse = self.suite(node.orelse.body)
-        out.append(ir.If(test, body, orelse))
+        out.append(ir.If(test, body, orelse, (self.first_site(node.body), self.first_site(node.orelse or node))))
+
+    def first_site(self, arm: cst.CSTNode) -> int:
+        """Where an arm begins: at its first statement, or at its test where it has another."""
+        if isinstance(arm, cst.If):
+            return self.site(arm.test)
+        suite = arm.body if isinstance(arm, cst.Else) else arm
+        assert isinstance(suite, cst.BaseSuite)
+        return self.site(suite.body[0] if suite.body else suite)
 
     def for_(self, node: cst.For, out: list[ir.Statement]) -> None:
         source = self.expression(node.iter)
@@ -175,7 +188,7 @@ class _Lowering:
         self.scope.bind(name)
         lowered = ir.Class(name, [self.expression(base.value) for base in node.bases])
         self.classes.append(lowered)
-        outer, self.scope = self.scope, _Scope()
+        outer, self.scope = self.scope, _Scope(ir.Scope(self.scope.place.number, name), is_class=True)
         for statement in self.block(node.body.body):
             if isinstance(statement, ir.Define) and isinstance(statement.value, ir.Closure):
                 method = statement.value.function
@@ -190,7 +203,7 @@ class _Lowering:
 
     def function(self, node: cst.FunctionDef | cst.Lambda) -> ir.Function:
         parameters = self.parameters(node.params)
-        outer, self.scope = self.scope, _Scope()
+        outer, self.scope = self.scope, _Scope(self.place(parameters))
         for parameter in parameters:
             self.scope.bind(parameter.name)
         decorators: set[str] = set()
@@ -216,6 +229,12 @@ class _Lowering:
         self.scope = outer
         self.functions.append(function)
         return function
+
+    def place(self, parameters: list[ir.Parameter]) -> ir.Scope:
+        self.count += 1
+        if self.scope.is_class and parameters:
+            return ir.Scope(self.count, self.scope.place.owner, parameters[0].name)
+        return ir.Scope(self.count)
 
     def decorator_names(self, node: cst.BaseExpression) -> frozenset[str]:
         if isinstance(node, cst.Call):

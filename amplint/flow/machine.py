@@ -8,7 +8,7 @@ from amplint.flow import program as ir
 from amplint.flow.evidence import Evidence
 from amplint.flow.paths import Path
 from amplint.flow.values import Key
-from amplint.protocol import Event, EventKind, Violation, advance
+from amplint.protocol import Event, EventKind, Stage, Violation, advance
 
 MAX_STEPS = 60_000
 """Statements run for one root before the explorer leaves it."""
@@ -16,6 +16,27 @@ MAX_PATHS = 24
 """Paths carried side by side before those that differ only in decisions are merged."""
 MAX_DEPTH = 8
 """Calls followed into each other."""
+
+
+_USES_OF_A_SCALER = frozenset({EventKind.UNSCALE, EventKind.SCALER_STEP, EventKind.UPDATE})
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A violation, and where its path had turned away from the scaler before, if it had."""
+
+    violation: Violation
+    detour: int | None
+
+    @property
+    def is_step(self) -> bool:
+        """Whether the call that owes an update is a step."""
+        return self.violation.stage is Stage.STEPPED
+
+    @property
+    def skips_step(self) -> bool:
+        """Whether an update is owed because the path turned away between ``unscale_`` and ``step``."""
+        return self.violation.stage is Stage.UNSCALED and self.detour is not None
 
 
 class TooComplex(Exception):
@@ -39,13 +60,17 @@ class Machine:
 
     program: ir.Program
     evidence: Evidence
-    violations: dict[tuple[str, object], Violation] = field(default_factory=dict)
+    violations: dict[tuple[str, object], Found] = field(default_factory=dict)
     universe: set[Key] = field(default_factory=set)
     """The optimizers that the present root has anything to do with."""
     many: set[Key] = field(default_factory=set)
     entered: set[int] = field(default_factory=set)
     remade: list[set[Key]] = field(default_factory=list)
     """For each loop being walked, the keys of the values that its body makes anew."""
+    uses: dict[Key, set[int]] = field(default_factory=dict)
+    """The sites at which each scaler's methods are called."""
+    unbound: set[int] = field(default_factory=set)
+    """The sites at which a scaler's method is called on None or on a name that is not bound."""
     steps: int = 0
     muted: int = 0
     only: str | None = None
@@ -63,8 +88,11 @@ class Machine:
         if violations and not self.muted and not path.is_doubtful():
             for violation in violations:
                 if self.only is None or violation.code == self.only:
-                    self.violations.setdefault((violation.code, violation.site), violation)
-        return path if protocol == path.protocol else path.but(protocol=protocol)
+                    self.violations.setdefault((violation.code, violation.site), Found(violation, path.detour))
+        detour = None if event.kind in _USES_OF_A_SCALER else path.detour
+        if protocol == path.protocol and detour == path.detour:
+            return path
+        return path.but(protocol=protocol, detour=detour)
 
     def optimizers(self) -> tuple[Key, ...]:
         """All optimizers that a backward may have reached."""

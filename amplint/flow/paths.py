@@ -13,7 +13,7 @@ from amplint.protocol import ProtocolState
 class Path:
     """Immutable: every change makes another path. Paths that agree in everything are equal, so that they merge."""
 
-    __slots__ = ("_hash", "facts", "frames", "protocol", "store", "switches")
+    __slots__ = ("_hash", "detour", "facts", "frames", "protocol", "store", "switches")
 
     def __init__(
         self,
@@ -22,9 +22,12 @@ class Path:
         facts: dict[Key, bool],
         switches: frozenset[tuple[Key, bool]],
         protocol: ProtocolState,
+        detour: int | None = None,
     ) -> None:
         self.frames, self.store, self.facts = frames, store, facts
         self.switches, self.protocol = switches, protocol
+        self.detour = detour
+        """Where the path first turned away from the scaler since it last used one."""
         self._hash: int | None = None
 
     @staticmethod
@@ -40,7 +43,13 @@ class Path:
     def __hash__(self) -> int:
         if self._hash is None:
             frames = frozenset((key, frozenset(names.items())) for key, names in self.frames.items())
-            parts = (frozenset(self.store.items()), frozenset(self.facts.items()), self.switches, self.protocol)
+            parts = (
+                frozenset(self.store.items()),
+                frozenset(self.facts.items()),
+                self.switches,
+                self.protocol,
+                self.detour,
+            )
             self._hash = hash((frames, *parts))
         return self._hash
 
@@ -195,7 +204,7 @@ class Path:
         return False
 
 
-_PARTS = ("frames", "store", "facts", "switches", "protocol")
+_PARTS = ("frames", "store", "facts", "switches", "protocol", "detour")
 _DECIDE: dict[str, Callable[[Path, Condition], bool | None]] = {
     "not": Path._decide_not,
     "and": Path._decide_and,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
-from typing import Any, Union
+from typing import Any
 
 import libcst as cst
 
@@ -144,11 +144,11 @@ class Closure:
     function: Function
 
 
-Expression = Union[
-    Constant, Name, Attribute, Item, Call, Operation, Not, All, Either, Compare, Choice, Sequence, Mapping, Each, Bind,
-    Closure,
-]  # fmt: skip
-Target = Union[Name, Attribute, Item, Sequence, None]
+Expression = (
+    Constant | Name | Attribute | Item | Call | Operation | Not | All | Either | Compare | Choice | Sequence | Mapping
+    | Each | Bind | Closure
+)  # fmt: skip
+Target = Name | Attribute | Item | Sequence | None
 
 
 @dataclass(slots=True, eq=False)
@@ -178,6 +178,8 @@ class If:
     test: Expression
     body: list[Statement]
     orelse: list[Statement]
+    arms: tuple[int, int]
+    """The sites at which the two arms begin."""
     polarity: int = 0
 
 
@@ -253,9 +255,9 @@ class Forget:
     targets: list[Target]
 
 
-Statement = Union[
-    Assign, Augment, Do, If, For, While, Try, With, Match, Return, Raise, Break, Continue, Define, Forget
-]  # fmt: skip
+Statement = (
+    Assign | Augment | Do | If | For | While | Try | With | Match | Return | Raise | Break | Continue | Define | Forget
+)  # fmt: skip
 
 
 @dataclass(slots=True, eq=False)
@@ -296,6 +298,15 @@ class Class:
     """Which methods assign each attribute of ``self``."""
 
 
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Where names are looked up: the number of the function (0 is the module), and of a method its class and self."""
+
+    number: int
+    owner: str = ""
+    me: str = ""
+
+
 @dataclass(slots=True, eq=False)
 class Program:
     """One document, lowered."""
@@ -304,6 +315,8 @@ class Program:
     functions: list[Function] = field(default_factory=list)
     classes: list[Class] = field(default_factory=list)
     sites: list[cst.CSTNode] = field(default_factory=list)
+    scopes: list[Scope] = field(default_factory=list)
+    """For each site, the function it stands in."""
 
 
 def children(node: Any) -> Iterator[Any]:

@@ -61,6 +61,8 @@ class _Relevance:
             name = _called(node)
             if name in PROTOCOL_METHODS or name in self.touching_names or node.func_externals() & GRAD_SCALERS:
                 return True
+            if isinstance(node.func, ir.Attribute) and _last(node.func.base) in self.objects:
+                return True
             return any(self._names(argument.value) & self.objects for argument in node.args)
         if isinstance(node, ir.Attribute):
             return node.attr == "grad" or node.attr in self.touching_names

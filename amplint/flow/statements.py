@@ -82,7 +82,9 @@ class Statements(Calls):
     def augment(self, node: ir.Augment, path: Path, frame: Frame) -> Ends:
         """``total += scaled`` is scaled; any other target becomes a value made here."""
         ends: Ends = []
-        old: ir.Expression = node.target if isinstance(node.target, (ir.Name, ir.Attribute, ir.Item)) else ir.Constant(None)
+        old: ir.Expression = (
+            node.target if isinstance(node.target, (ir.Name, ir.Attribute, ir.Item)) else ir.Constant(None)
+        )
         for after, (before, value) in self.evaluate_all([old, node.value], path, frame):
             key: Key = ("call", "augmented", node.site)
             self.remade(after, Unknown(key))
@@ -99,6 +101,8 @@ class Statements(Calls):
     def if_(self, node: ir.If, path: Path, frame: Frame) -> Ends:
         ends: Ends = []
         for after, truth in self.branch(node.test, path, frame, node.polarity):
+            if node.polarity and truth != (node.polarity > 0) and after.detour is None:
+                after = after.but(detour=node.arms[0 if truth else 1])
             ends += self.block(node.body if truth else node.orelse, after, frame)
         return ends
 

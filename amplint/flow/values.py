@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Union
+from typing import Any
 
 from amplint.flow import program as ir
 
@@ -41,7 +41,7 @@ class Scaler:
 
 @dataclass(frozen=True, slots=True)
 class Optimizer:
-    """An optimizer; ``many`` where it stands for each one of a collection in turn."""
+    """An optimizer, ``built`` where its making was seen; ``many`` where it stands for each of a collection in turn."""
 
     key: Key
     many: bool = False
@@ -137,9 +137,10 @@ class Condition:
         return ("condition", self.tag, *(part.key if hasattr(part, "key") else part for part in self.parts))
 
 
-Value = Union[
-    Known, Unknown, Scaler, Optimizer, Scaled, Items, Table, Several, Routine, Type, Instance, Imported, Partial, Condition
-]  # fmt: skip
+Value = (
+    Known | Unknown | Scaler | Optimizer | Scaled | Items | Table | Several | Routine | Type | Instance | Imported
+    | Partial | Condition
+)  # fmt: skip
 
 NONE = Known(None)
 

@@ -1,0 +1,144 @@
+"""Fixes of the protocol: which scaler a place can reach, and where its calls belong."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import libcst as cst
+
+from amplint.documents import Document
+from amplint.findings import Edit, Fix
+from amplint.flow import ProtocolReport, explore
+from amplint.protocol import Violation
+from amplint.syntax.enclosing import ancestors, insert_after, insert_line_after, statement_of
+from amplint.syntax.names import Names
+from amplint.syntax.tree import InvalidSyntax, SyntaxTree
+
+
+@dataclass(frozen=True)
+class Intent:
+    """One document's report, and what can be written into the document to mend a violation."""
+
+    document: Document
+    tree: SyntaxTree
+    report: ProtocolReport
+
+    def scaler_text(self, violation: Violation) -> str | None:
+        """The expression by which the violation's place can reach its scaler, None where none is sure."""
+        here = self.report.scope(violation.site)
+        for site in sorted(self.report.uses.get(violation.scaler, ())):
+            call, there = self.report.sites[site], self.report.scopes[site]
+            if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute):
+                continue
+            text = self.tree.code(call.func.value)
+            root = text.partition(".")[0]
+            same_object = bool(here.me) and here.owner == there.owner and root == here.me == there.me
+            if there == here or same_object or (there.number == 0 and root == text):
+                return text
+        return None
+
+    def replace_step(self, site: object, scaler: str) -> Edit | None:
+        """``optimizer.step()`` as ``scaler.step(optimizer)``; None for any other shape of call."""
+        call = self.report.node(site)
+        if not isinstance(call, cst.Call) or call.args or not isinstance(call.func, cst.Attribute):
+            return None
+        start, end = self.tree.span(call)
+        optimizer = self.tree.code(call.func.value)
+        if "#" in self.tree.text[start:end]:
+            return None  # a comment between the parentheses would be lost
+        return self.document.edit(start, end, f"{scaler}.step({optimizer})")
+
+    def add_update(self, site: object, scaler: str) -> Edit | None:
+        """``scaler.update()`` after the step at ``site``, or after the loop that steps each optimizer in turn."""
+        call = self.report.node(site)
+        around = ancestors(self.tree, call)
+        statement = statement_of(around)
+        if statement is None or isinstance(statement, (cst.Return, cst.Raise)):
+            return None
+        code = f"{scaler}.update()"
+        loop = _loop_over_optimizers(self.tree, call, around)
+        insertion = insert_line_after(self.tree, loop, code) if loop else insert_after(self.tree, statement, code)
+        return insertion and self.document.edit(insertion.offset, insertion.offset, insertion.content)
+
+    def guard(self, violation: Violation) -> tuple[str, bool] | None:
+        """The test around the cause of a violation, and whether the cause stands where it holds."""
+        cause = self.report.node(violation.causes[0].site) if violation.causes else None
+        if cause is None:
+            return None
+        child: cst.CSTNode = cause
+        for node in ancestors(self.tree, cause):
+            if isinstance(node, (cst.FunctionDef, cst.ClassDef, cst.Lambda)):
+                return None
+            if isinstance(node, cst.If):
+                return self.tree.code(node.test), child is node.body
+            child = node
+        return None
+
+    def guarded_step(self, violation: Violation, scaler: str, update: bool) -> Edit | None:
+        """The plain step made the other arm of the condition under which the gradients are scaled."""
+        guard = self.guard(violation)
+        call = self.report.node(violation.site)
+        around = ancestors(self.tree, call)
+        line = next((node for node in around if isinstance(node, cst.SimpleStatementLine)), None)
+        if guard is None or line is None or len(line.body) != 1 or self.replace_step(violation.site, scaler) is None:
+            return None
+        test, positive = guard
+        start, end = self.tree.span(line)
+        statement = line.body[0]
+        if not isinstance(statement, cst.Expr) or statement.value is not call or "\n" in test:
+            return None
+        indent = self.tree.text[self.tree.text.rfind("\n", 0, start) + 1 : start]
+        inner = indent + self.tree.module.default_indent
+        plain = self.tree.text[start:end]
+        assert isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute)
+        scaled = f"{scaler}.step({self.tree.code(call.func.value)})"
+        if update:
+            scaled += f"\n{inner}{scaler}.update()"
+        first, second = (scaled, plain) if positive else (plain, scaled)
+        return self.document.edit(start, end, f"if {test}:\n{inner}{first}\n{indent}else:\n{inner}{second}")
+
+    def heals(self, fix: Fix) -> bool:
+        """Whether the automaton has no new complaint about the fixed document, and finds its scaler wherever called."""
+        text = self.document.text
+        for edit in sorted(fix.edits, key=lambda edit: edit.start, reverse=True):
+            text = text[: edit.start.offset] + edit.content + text[edit.end.offset :]
+        try:
+            tree = SyntaxTree(text)
+        except InvalidSyntax:
+            return False
+        after = explore(tree, Names(tree))
+        new = _codes(after) - _codes(self.report)
+        return not new and len(after.unbound) <= len(self.report.unbound)
+
+
+def _codes(report: ProtocolReport) -> Counter[str]:
+    return Counter(found.violation.code for found in report.violations)
+
+
+def bundle(message: str, edits: list[Edit | None]) -> Fix | None:
+    """The edits as one fix, or None if one of them could not be made."""
+    made = [edit for edit in edits if edit is not None]
+    return Fix(message, tuple(made)) if len(made) == len(edits) and made else None
+
+
+def _loop_over_optimizers(tree: SyntaxTree, call: cst.CSTNode, around: list[cst.CSTNode]) -> cst.For | None:
+    """The loop around ``call`` whose variable is the optimizer that is stepped."""
+    if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute):
+        return None
+    stepped = call.args[0].value if call.args else call.func.value
+    root = tree.code(stepped).partition(".")[0].partition("[")[0]
+    for node in around:
+        if isinstance(node, (cst.FunctionDef, cst.Lambda)):
+            return None
+        if isinstance(node, cst.For) and root in _target_names(node.target):
+            return node
+    return None
+
+
+def _target_names(target: cst.BaseExpression) -> set[str]:
+    if isinstance(target, cst.Name):
+        return {target.value}
+    if isinstance(target, (cst.Tuple, cst.List)):
+        return set().union(*(_target_names(element.value) for element in target.elements))
+    return set()

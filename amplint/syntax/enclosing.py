@@ -1,0 +1,86 @@
+"""Where a node stands: the nodes around it, and where a statement can be added beside it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import libcst as cst
+
+from amplint.syntax.tree import SyntaxTree
+
+
+@dataclass(frozen=True, slots=True)
+class Insertion:
+    """Text to insert at ``offset``."""
+
+    offset: int
+    content: str
+
+
+def ancestors(tree: SyntaxTree, node: cst.CSTNode) -> list[cst.CSTNode]:
+    """The nodes around ``node``, innermost first, up to the module."""
+    start, end = tree.span(node)
+    around: list[cst.CSTNode] = []
+    current: cst.CSTNode = tree.module
+    while current is not node:
+        around.append(current)
+        for child in current.children:
+            if child is node:
+                current = child
+                break
+            first, last = tree.span(child)
+            if first <= start and end <= last and _contains(child, node, tree):
+                current = child
+                break
+        else:
+            raise ValueError("the node is not in this tree")
+    return around[::-1]
+
+
+def _contains(outer: cst.CSTNode, node: cst.CSTNode, tree: SyntaxTree) -> bool:
+    start, end = tree.span(node)
+    for child in outer.children:
+        first, last = tree.span(child)
+        if child is node or (first <= start and end <= last and _contains(child, node, tree)):
+            return True
+    return False
+
+
+def statement_of(around: list[cst.CSTNode]) -> cst.BaseSmallStatement | None:
+    """The small statement among a node's ancestors."""
+    return next((node for node in around if isinstance(node, cst.BaseSmallStatement)), None)
+
+
+def insert_after(tree: SyntaxTree, statement: cst.BaseSmallStatement, code: str) -> Insertion | None:
+    """Add the statement ``code`` after a small statement, on a line of its own where that one has its own."""
+    around = ancestors(tree, statement)
+    line = around[0]
+    if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1:
+        return insert_line_after(tree, line, code)
+    if isinstance(statement, (cst.Return, cst.Raise, cst.Break, cst.Continue)):
+        return None
+    return Insertion(tree.span(statement)[1], f"; {code}")
+
+
+def insert_line_after(tree: SyntaxTree, statement: cst.CSTNode, code: str) -> Insertion:
+    """Add ``code`` on a line after a whole statement, at its indentation."""
+    text = tree.text
+    start, end = tree.span(statement)
+    indent = text[_line_start(text, start) : start]
+    line_end = _line_end(text, end)
+    if line_end == len(text) and not text.endswith(("\n", "\r")):
+        return Insertion(line_end, f"\n{indent}{code}")
+    return Insertion(line_end, f"{indent}{code}\n")
+
+
+def _line_start(text: str, offset: int) -> int:
+    return max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1
+
+
+def _line_end(text: str, offset: int) -> int:
+    """The offset just after the newline that ends the line of ``offset``."""
+    while offset < len(text) and text[offset] not in "\r\n":
+        offset += 1
+    if text.startswith("\r\n", offset):
+        return offset + 2
+    return min(offset + 1, len(text))

@@ -1,0 +1,111 @@
+"""# step-bypasses-scaler (AMP101)
+
+## What it does
+Finds `optimizer.step()` on gradients that a gradient scaler has scaled or unscaled, on any path that the program can
+take: through branches on the same flag, early exits, loops, helpers and methods of the same file.
+
+## Why is this bad?
+`scaler.scale(loss).backward()` leaves gradients that are 65536 times too large. Only `scaler.step(optimizer)` divides
+the scale out again and skips the step when a gradient is infinite or NaN. Measured with SGD, the losses of three plain
+steps were 2.66, 6e6 and 6e13; Adam hides the factor, but weight decay is then wrong and a single infinite gradient
+makes every weight NaN. After `scaler.unscale_(optimizer)` a plain step has the right size, yet no longer skips
+infinite gradients.
+
+## Example
+```python
+scaler.scale(loss).backward()
+optimizer.step()
+```
+
+## Use instead
+```python
+scaler.scale(loss).backward()
+scaler.step(optimizer)
+scaler.update()
+```
+
+## Fix safety
+The fix is safe. It writes `scaler.step(optimizer)`, and `scaler.update()` after the last step where the loop lacks it.
+Where the scaler exists only under a condition, the step is split in two under that same condition. The fix is not
+offered where the scaler cannot be reached from the step, or where the step takes a closure.
+
+## References
+- [Automatic mixed precision examples](https://docs.pytorch.org/docs/stable/notes/amp_examples.html)
+- [torch.amp.GradScaler](https://docs.pytorch.org/docs/stable/amp.html#torch.amp.GradScaler)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from amplint.findings import Finding, Fix, Severity
+from amplint.rule import Context, Rule
+
+if TYPE_CHECKING:
+    from amplint.flow.intent import Intent
+    from amplint.flow.machine import Found
+
+
+class StepBypassesScaler(Rule):
+    """``optimizer.step()`` on gradients that a scaler scaled or unscaled."""
+
+    code = "AMP101"
+    name = "step-bypasses-scaler"
+    severity = Severity.ERROR
+    since = "0.1.0"
+    summary = "`optimizer.step()` on gradients that a gradient scaler scaled or unscaled"
+    fixable = "sometimes"
+    mentions = (b"unscale_", b".scale(")
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        """Yield the plain steps that a scaler should have made."""
+        report = context.protocol
+        bypasses = [found for found in report.violations if found.violation.code == self.code]
+        if not bypasses:
+            return
+        from amplint.flow.intent import Intent
+
+        intent = Intent(context.document, context.tree, report)
+        for found in bypasses:
+            violation = found.violation
+            scaler = intent.scaler_text(violation)
+            candidates = () if scaler is None else self.candidates(intent, found, scaler, bypasses)
+            reason = None
+            if scaler is None:
+                reason = "the scaler that scaled these gradients cannot be reached from here"
+            elif not candidates:
+                reason = f"this step cannot be rewritten as `{scaler}.step(...)` as it stands"
+            yield context.finding(
+                self,
+                report.node(violation.site),
+                violation.message,
+                help=f"Call `{scaler or 'scaler'}.step(optimizer)`, then `{scaler or 'scaler'}.update()`.",
+                related=tuple(context.related(report.node(c.site), c.message) for c in violation.causes),
+                candidates=candidates,
+                no_fix_reason=reason,
+            )
+
+    def candidates(self, intent: Intent, found: Found, scaler: str, bypasses: list[Found]) -> tuple[Fix, ...]:
+        """The rewrites that may heal this step, the smallest first."""
+        from amplint.flow.intent import bundle
+
+        violation = found.violation
+        here = intent.report.scope(violation.site)
+        # several plain steps of one scaler in one function are one mistake: they share the update after the last
+        together = [
+            other.violation.site
+            for other in bypasses
+            if other.violation.scaler == violation.scaler and intent.report.scope(other.violation.site) == here
+        ]
+        step = f"Replace with `{scaler}.step(...)`"
+        both = f"{step} and add `{scaler}.update()`"
+        steps = [intent.replace_step(site, scaler) for site in together]
+        fixes = [
+            bundle(step, [intent.replace_step(violation.site, scaler)]),
+            bundle(step, steps),
+            bundle(both, [*steps, intent.add_update(together[-1], scaler)]),
+            bundle(step, [intent.guarded_step(violation, scaler, update=False)]),
+            bundle(both, [intent.guarded_step(violation, scaler, update=True)]),
+        ]
+        return tuple(fix for fix in fixes if fix is not None and intent.heals(fix))
