@@ -45,7 +45,7 @@ class Registry:
         for rule in self.rules:
             if word.upper() == rule.code or word.lower() == rule.name:
                 return rule
-        raise self._unknown(word, [])
+        raise self._unknown(word)
 
     def matching(self, selector: str) -> tuple[type[Rule], ...]:
         """The rules that ``selector`` means: ``ALL``, the start of a code, or a name; raises :class:`UnknownRule`."""
@@ -56,14 +56,15 @@ class Registry:
             raise self._unknown(selector, ["ALL", *{re.sub(r"[0-9]+\Z", "", rule.code) for rule in self.rules}])
         return found
 
-    def _unknown(self, word: str, more: list[str]) -> UnknownRule:
+    def _unknown(self, word: str, prefixes: Iterable[str] = ()) -> UnknownRule:
         from difflib import get_close_matches
 
-        known = [word for rule in self.rules for word in (rule.code, rule.name)] + more
-        for spelling in (word, word.upper(), word.lower()):
-            near = get_close_matches(spelling, known, n=1, cutoff=0.6)
-            if near:
-                return UnknownRule(word, near[0])
+        names = [word for rule in self.rules for word in (rule.code, rule.name)]
+        for known in (names, list(prefixes)):
+            for spelling in (word, word.upper(), word.lower()):
+                near = get_close_matches(spelling, known, n=1)
+                if near:
+                    return UnknownRule(word, near[0])
         return UnknownRule(word, None)
 
     @cached_property

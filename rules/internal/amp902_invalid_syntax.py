@@ -64,7 +64,6 @@ class InvalidSyntaxRule(Rule):
                 place,
                 place,
                 help="Correct the syntax, or leave the file out by `exclude`; nothing else in it was checked",
-                no_fix_reason="the file could not be parsed",
             )
 
 

@@ -1,0 +1,219 @@
+"""Findings to fixes that heal, and fixes to new text, again until nothing changes.
+
+A fix is offered only if the document that it makes was linted again: its finding must be gone and nothing new may
+have appeared, of any rule, whatever is selected. Findings are compared by how many of each code there are, since a
+fix moves everything after it.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from amplint.documents import Document
+from amplint.findings import Applicability, Edit, Finding, Fix
+from amplint.linter import Result, run_rules, unsuppressed
+from amplint.rule import Context, Rule, TargetTorch
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """A document after its fixes, the findings that they healed, and what remains to be said about it."""
+
+    document: Document
+    healed: tuple[Finding, ...]
+    remaining: Result
+
+
+@dataclass(frozen=True, slots=True)
+class _Proposal:
+    finding: Finding
+    fix: Fix
+
+
+class Fixer:
+    """Lints and fixes documents with the ``selected`` ones of all ``registered`` rules."""
+
+    def __init__(
+        self,
+        selected: Sequence[type[Rule]],
+        registered: Sequence[type[Rule]],
+        target_torch: TargetTorch | None = None,
+    ) -> None:
+        self._selected = tuple(selected)
+        self._others = tuple(rule for rule in registered if rule not in self._selected)
+        self._target_torch = target_torch
+
+    def lint(self, document: Document) -> Result:
+        """What is found in ``document``; each finding has the fix that heals it, or the reason why it has none."""
+        return self._lint(_Trials(self, document))
+
+    def fix(self, document: Document, *, unsafe: bool = False) -> Fixed:
+        """Apply fixes until none is left to apply; unsafe ones only if asked for.
+
+        It ends: each round leaves fewer findings than it met.
+        """
+        healed: list[Finding] = []
+        while True:
+            trials = _Trials(self, document)
+            result = self._lint(trials)
+            wanted = [
+                _Proposal(finding, finding.fix)
+                for finding in result.findings
+                if finding.fix and (unsafe or finding.fix.applicability is Applicability.SAFE)
+            ]
+            chosen = trials.healing_part(_compatible(wanted)) if wanted else []
+            if not chosen:
+                return Fixed(document, tuple(healed), result)
+            healed += (proposal.finding for proposal in chosen)
+            document = document.with_text(apply_edits(document.text, _edits(chosen)))
+
+    def _lint(self, trials: _Trials) -> Result:
+        document = trials.document
+        result = trials.before.selected
+        findings = unsuppressed(document, result.findings, self._selected)
+        decided: dict[Finding, Finding] = {}
+        for applicability in Applicability:
+            pending = [
+                _Proposal(finding, finding.candidates[0])
+                for finding in findings
+                if finding.candidates and finding.candidates[0].applicability is applicability
+            ]
+            while pending:
+                batch = _compatible(pending)
+                pending = [proposal for proposal in pending if proposal not in batch]
+                decided |= trials.decide(batch)
+        return Result(tuple(decided.get(finding, finding) for finding in findings), result.crashes)
+
+
+def apply_edits(text: str, edits: Iterable[Edit]) -> str:
+    """``text`` with all of ``edits`` made; raises :class:`ValueError` where two of them overlap."""
+    parts: list[str] = []
+    position = 0
+    for edit in sorted(edits, key=_place):
+        if edit.start.offset < position:
+            raise ValueError("edits overlap")
+        parts += (text[position : edit.start.offset], edit.content)
+        position = edit.end.offset
+    return "".join((*parts, text[position:]))
+
+
+class _Survey:
+    """Everything that is found in one text."""
+
+    def __init__(self, fixer: Fixer, document: Document) -> None:
+        self._context = Context(document, fixer._target_torch)
+        self._fixer = fixer
+        self.selected = run_rules(self._context, fixer._selected)
+        self._others: Result | None = None
+
+    @property
+    def counts(self) -> Counter[str]:
+        """How many findings of each code there are, of the unselected rules too."""
+        return Counter(finding.code for result in self._results() for finding in result.findings)
+
+    @property
+    def crashed(self) -> set[type[Rule]]:
+        """The rules that failed."""
+        return {crash.rule for result in self._results() for crash in result.crashes}
+
+    def _results(self) -> tuple[Result, Result]:
+        if self._others is None:
+            self._others = run_rules(self._context, self._fixer._others)
+        return self.selected, self._others
+
+
+class _Trials:
+    """Tries proposals out on one document, each resulting text once."""
+
+    def __init__(self, fixer: Fixer, document: Document) -> None:
+        self._fixer = fixer
+        self.document = document
+        self.before = _Survey(fixer, document)
+        self._compiled = _compiles(document.text)
+        self._objections: dict[tuple[str, tuple[str, ...]], str | None] = {}
+
+    def decide(self, batch: list[_Proposal]) -> dict[Finding, Finding]:
+        """Each finding of ``batch`` with the first of its candidates that heals, or with the reason for none."""
+        objection = self._objection(batch)
+        if objection is None:
+            return {proposal.finding: proposal.finding.with_fix(proposal.fix) for proposal in batch}
+        if len(batch) > 1:
+            middle = len(batch) // 2
+            return self.decide(batch[:middle]) | self.decide(batch[middle:])
+        finding = batch[0].finding
+        for candidate in finding.candidates[1:]:
+            if self._objection([_Proposal(finding, candidate)]) is None:
+                return {finding: finding.with_fix(candidate)}
+        return {finding: finding.without_fix(f"the fix would not heal it: {objection}")}
+
+    def healing_part(self, batch: list[_Proposal]) -> list[_Proposal]:
+        """As many of ``batch`` as heal together."""
+        if self._objection(batch) is None:
+            return batch
+        if len(batch) == 1:
+            return []
+        middle = len(batch) // 2
+        return self.healing_part(batch[:middle]) or self.healing_part(batch[middle:])
+
+    def _objection(self, proposals: list[_Proposal]) -> str | None:
+        """Why ``proposals`` may not be applied together."""
+        try:
+            text = apply_edits(self.document.text, _edits(proposals))
+        except ValueError as error:
+            return f"its {error}"
+        key = text, tuple(proposal.finding.code for proposal in proposals)
+        if key not in self._objections:
+            self._objections[key] = self._object(text, Counter(key[1]))
+        return self._objections[key]
+
+    def _object(self, text: str, healed: Counter[str]) -> str | None:
+        if self._compiled and not _compiles(text):
+            return "the result does not compile"
+        after = _Survey(self._fixer, self.document.with_text(text))
+        if after.crashed - self.before.crashed:
+            return "a rule fails on the result"
+        before, now = self.before.counts, after.counts
+        for code in sorted({*before, *now}):
+            if now[code] > before[code] - healed[code]:
+                return f"{code} would {'remain' if healed[code] else 'appear'}"
+        return None
+
+
+def _compatible(proposals: list[_Proposal]) -> list[_Proposal]:
+    """The proposals that can be applied at once: a later one that overlaps an earlier one waits."""
+    chosen: list[_Proposal] = []
+    taken: list[Edit] = []
+    for proposal in proposals:
+        if not any(_overlap(edit, other) for edit in proposal.fix.edits for other in taken):
+            chosen.append(proposal)
+            taken.extend(proposal.fix.edits)
+    return chosen
+
+
+def _overlap(one: Edit, other: Edit) -> bool:
+    if one == other:
+        return False  # two fixes that need the same import, say: it is made once
+    if one.start == one.end or other.start == other.end:
+        return one.start <= other.end and other.start <= one.end
+    return one.start < other.end and other.start < one.end
+
+
+def _edits(proposals: Iterable[_Proposal]) -> list[Edit]:
+    return list(dict.fromkeys(edit for proposal in proposals for edit in proposal.fix.edits))
+
+
+def _place(edit: Edit) -> tuple[int, int]:
+    return edit.start.offset, edit.end.offset
+
+
+def _compiles(text: str) -> bool:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            compile(text, "<fixed>", "exec", dont_inherit=True)
+        except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError):
+            return False
+    return True

@@ -1,0 +1,81 @@
+"""One document to its findings: the rules run over it, and what suppression comments silence is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from amplint.documents import Document
+from amplint.findings import Finding
+from amplint.rule import Context, Rule, TargetTorch
+
+
+class RuleCrashed(Exception):
+    """A rule raised something unforeseen in a document: a fault of the rule, never of the document."""
+
+    def __init__(self, rule: type[Rule], filename: str, error: Exception) -> None:
+        super().__init__(rule.code, filename, error)
+        self.rule, self.filename, self.error = rule, filename, error
+
+    def __str__(self) -> str:
+        return f"rule {self.rule.code} ({self.rule.name}) failed: {type(self.error).__name__}: {self.error}"
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What rules say about a document, in the order of the text, and which of them failed on it."""
+
+    findings: tuple[Finding, ...]
+    crashes: tuple[RuleCrashed, ...] = ()
+
+
+def run_rules(context: Context, rules: Iterable[type[Rule]]) -> Result:
+    """Everything that ``rules`` find in the context's document, whatever its comments silence."""
+    from amplint.syntax.tree import InvalidSyntax
+
+    findings: list[Finding] = []
+    crashes: list[RuleCrashed] = []
+    for rule in rules:
+        try:
+            findings.extend(rule().check(context))
+        except InvalidSyntax:
+            pass  # nothing can be said without a tree; that there is none is a finding of AMP902
+        except Exception as error:
+            crashes.append(RuleCrashed(rule, context.document.filename, error))
+    return Result(tuple(sorted(findings, key=_order)), tuple(crashes))
+
+
+def lint_document(
+    document: Document,
+    rules: Sequence[type[Rule]] | None = None,
+    target_torch: TargetTorch | None = None,
+) -> list[Finding]:
+    """The findings of ``rules`` (all that are installed, where none are given) that no comment silences.
+
+    Their fixes are still candidates: :mod:`amplint.fixer` decides which of them heal. Raises
+    :class:`RuleCrashed` where a rule fails.
+    """
+    if rules is None:
+        from amplint.registry import installed
+
+        rules = installed().rules
+    result = run_rules(Context(document, target_torch), rules)
+    if result.crashes:
+        raise result.crashes[0] from result.crashes[0].error
+    return list(unsuppressed(document, result.findings, rules))
+
+
+def unsuppressed(document: Document, findings: Iterable[Finding], rules: Iterable[type[Rule]]) -> tuple[Finding, ...]:
+    """Those of ``findings``, which are of ``rules``, that no comment in the document silences."""
+    from amplint.suppressions import Suppressions
+
+    findings = tuple(findings)
+    if not findings:
+        return ()
+    steady = {rule.code for rule in rules if not rule.selectable}
+    suppressions = Suppressions(document)
+    return tuple(finding for finding in findings if finding.code in steady or not suppressions.silences(finding))
+
+
+def _order(finding: Finding) -> tuple[int, int, str]:
+    return finding.start.offset, finding.end.offset, finding.code

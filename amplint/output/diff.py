@@ -1,0 +1,31 @@
+"""What ``--fix`` would change, as a unified diff that ``patch`` and ``git apply`` take."""
+
+from __future__ import annotations
+
+import difflib
+
+from amplint.documents import Document
+from amplint.output.style import Style, harmless_source, shown_path
+
+
+def render(before: Document, after: Document, style: Style, *, terminal: bool = False) -> str:
+    """The diff from ``before`` to ``after``; on a ``terminal`` nothing in it can steer that."""
+    path = shown_path(before.filename)
+    lines = list(difflib.unified_diff(_rows(before.text), _rows(after.text), path, path))
+    header = [] if path == "-" else [style("bold", line.rstrip()) + "\n" for line in lines[:2]]
+    return "".join((*header, *(_painted(line, style, terminal) for line in lines[2:])))
+
+
+def _rows(text: str) -> list[str]:
+    """The rows as ``patch`` counts them: only ``\\n`` ends one."""
+    rows = text.split("\n")
+    return [f"{row}\n" for row in rows[:-1]] + ([rows[-1]] if rows[-1] else [])
+
+
+def _painted(line: str, style: Style, terminal: bool) -> str:
+    body = line.removesuffix("\n")
+    missing = "" if line.endswith("\n") else "\n\\ No newline at end of file"
+    if terminal:
+        body = harmless_source(body.removesuffix("\r").replace("\t", "    "))
+    colour = {"+": "green", "-": "red", "@": "cyan"}.get(body[:1])
+    return f"{style(colour, body) if colour else body}{missing}\n"

@@ -1,0 +1,178 @@
+"""Many documents: each candidate linted or fixed by its own settings, in this process or in a pool where that pays."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from amplint.config import Configuration, Selection, select_rules
+from amplint.discovery import Candidate, Discovery, Problem
+from amplint.documents import Document, DocumentError
+from amplint.findings import Applicability, Finding
+from amplint.registry import installed
+from amplint.rule import TargetTorch
+
+_POOL_BYTES = 300_000  # below that a process takes longer to start than the files to lint
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the command line asks of every file, over what the files' own settings say."""
+
+    selection: Selection = field(default_factory=Selection)
+    target_torch: TargetTorch | None = None
+    fix: bool = False
+    write: bool = True
+    unsafe_fixes: bool | None = None
+    force_exclude: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One document as it is now, what was fixed in it, what remains, and what amplint could not do about it."""
+
+    document: Document
+    findings: tuple[Finding, ...] = ()
+    healed: tuple[Finding, ...] = ()
+    problems: tuple[str, ...] = ()
+    before: Document | None = None
+    unsafe_fixes: bool = False
+
+    def fixable(self, finding: Finding) -> bool:
+        """Whether ``--fix`` applies the fix of ``finding`` as things are set."""
+        fix = finding.fix
+        return fix is not None and (self.unsafe_fixes or fix.applicability is Applicability.SAFE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """What a process of the pool needs to know to do one file."""
+
+    path: str
+    codes: frozenset[str]
+    target_torch: TargetTorch | None
+    fix: bool
+    write: bool
+    unsafe_fixes: bool
+
+
+class Project:
+    """The files that one command is about."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._registry = installed()
+        self.configuration = Configuration(self._registry)
+        self.searched = 0
+        self._codes: dict[int, frozenset[str]] = {}
+
+    def check(self, paths: Sequence[str]) -> Iterator[Report | Problem]:
+        """Lint, and fix where that is asked for, every file below ``paths``, in order.
+
+        Raises :class:`amplint.config.ConfigError` and :class:`amplint.registry.UnknownRule`.
+        """
+        discovery = Discovery(self.configuration, self._registry.mentions, force_exclude=self._options.force_exclude)
+        found = discovery.find(paths)
+        self.searched = discovery.searched
+        tasks = [self._task(item.path, item.folder) for item in found if isinstance(item, Candidate)]
+        size = sum(item.size for item in found if isinstance(item, Candidate))
+        reports = _in_pool(tasks, size) if _pays(tasks, size) else map(_do, tasks)
+        for item in found:
+            yield item if isinstance(item, Problem) else next(reports)
+
+    def check_source(self, source: bytes, path: str | None) -> Report | Problem:
+        """Lint, or fix, ``source`` as if it were in the file at ``path``; nothing is written."""
+        name = path or "-"
+        absolute = os.path.abspath(path or "stdin.py")
+        try:
+            document = Document.from_bytes(name, source)
+        except DocumentError as error:
+            return Problem(name, error.message)
+        if self._options.force_exclude and Discovery(self.configuration, ()).excludes(absolute):
+            return Report(document)
+        return _treat(document, self._task(name, os.path.dirname(absolute)))
+
+    def _task(self, path: str, folder: str) -> _Task:
+        settings = self.configuration.settings(folder)
+        codes = self._codes.get(id(settings))
+        if codes is None:
+            rules = select_rules(self._registry, (settings.selection, self._options.selection))
+            codes = self._codes[id(settings)] = frozenset(rule.code for rule in rules)
+        unsafe = self._options.unsafe_fixes
+        return _Task(
+            path,
+            codes,
+            self._options.target_torch or self.configuration.target_torch(folder),
+            self._options.fix,
+            self._options.write,
+            settings.unsafe_fixes if unsafe is None else unsafe,
+        )
+
+
+def _do(task: _Task) -> Report | Problem:
+    try:
+        return _treat(Document.read(task.path), task)
+    except DocumentError as error:
+        return Problem(task.path, error.message)
+    except Exception as error:  # a fault of amplint's in one file must not cost the others their findings
+        return Problem(task.path, f"amplint failed: {type(error).__name__}: {error}")
+
+
+def _treat(document: Document, task: _Task) -> Report:
+    from amplint.fixer import Fixer
+
+    registered = installed().rules
+    fixer = Fixer([rule for rule in registered if rule.code in task.codes], registered, task.target_torch)
+    if not task.fix:
+        result = fixer.lint(document)
+        return Report(document, result.findings, (), _said(result.crashes), unsafe_fixes=task.unsafe_fixes)
+    fixed = fixer.fix(document, unsafe=task.unsafe_fixes)
+    problems = _said(fixed.remaining.crashes)
+    if fixed.healed and task.write:
+        try:
+            fixed.document.write()
+        except DocumentError as error:
+            before = fixer.lint(document)
+            return Report(document, before.findings, (), (*problems, error.message), unsafe_fixes=task.unsafe_fixes)
+    return Report(
+        fixed.document, fixed.remaining.findings, fixed.healed, problems, document, unsafe_fixes=task.unsafe_fixes
+    )
+
+
+def _said(errors: Iterable[Exception]) -> tuple[str, ...]:
+    return tuple(map(str, errors))
+
+
+def _pays(tasks: Sequence[_Task], size: int) -> bool:
+    return len(tasks) > 1 and size > _POOL_BYTES and _processors() > 1
+
+
+def _processors() -> int:
+    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(count, 61)  # the most that Windows waits for
+
+
+def _in_pool(tasks: Sequence[_Task], size: int) -> Iterator[Report | Problem]:
+    """The reports of ``tasks``, in order, from as many processes as there is work for."""
+    from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures.process import BrokenProcessPool
+
+    workers = min(_processors(), len(tasks), 1 + size // _POOL_BYTES)
+    done = 0
+    with ProcessPoolExecutor(workers, initializer=_leave_interrupts_to_the_parent) as pool:
+        try:
+            for report in pool.map(_do, tasks):
+                yield report
+                done += 1
+        except BrokenProcessPool:
+            for task in tasks[done:]:
+                yield Problem(task.path, "the process that looked into it ended unexpectedly")
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _leave_interrupts_to_the_parent() -> None:
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
