@@ -230,7 +230,9 @@ def _unscale(state: ProtocolState, event: Event) -> Step:
     violations: list[Violation] = []
     for optimizer in event.optimizers:
         scaler = state.scaler(event.scaler)
-        violations += _unscales_wrongly(scaler, event, optimizer)
+        wrong = tuple(_unscales_wrongly(scaler, event, optimizer))
+        violations += wrong
+        scaler = _as_intended(scaler, wrong)
         violations += _takes_plain_gradients(state.marks(optimizer), event, optimizer)
         state = state.with_scaler(event.scaler, scaler.record(optimizer, Stage.UNSCALED, event.site))
         mark = Mark(Content.UNSCALED, event.scaler, event.site)
@@ -257,6 +259,11 @@ def _unscales_wrongly(scaler: ScalerState, event: Event, optimizer: Key) -> Iter
         optimizer,
         (Cause(f"{happened} here", before.site),),
     )
+
+
+def _as_intended(scaler: ScalerState, wrong: tuple[Violation, ...]) -> ScalerState:
+    """The scaler as if the update that was missing had been called."""
+    return ScalerState() if any(violation.code == "AMP102" for violation in wrong) else scaler
 
 
 def _missing_update(scaler: ScalerState, event: Event) -> Violation:
@@ -294,7 +301,9 @@ def _scaler_step(state: ProtocolState, event: Event) -> Step:
         scaler, marks = state.scaler(event.scaler), state.marks(optimizer)
         before = scaler.of(optimizer)
         if before is not None and before.stage is Stage.STEPPED:
-            violations.append(_steps_again(scaler, before, event, optimizer))
+            again = _steps_again(scaler, before, event, optimizer)
+            violations.append(again)
+            scaler = _as_intended(scaler, (again,))
         if before is None:
             violations += _takes_plain_gradients(marks, event, optimizer)
         for mark in marks:

@@ -259,6 +259,10 @@ class Calls(Expressions):
                 "items": tuple(Items(entry) for entry in receiver.entries),
             }[attr]
             return [(path, Items(column))]
+        if isinstance(receiver, Several) and attr in ("values", "items"):
+            if attr == "values":
+                return [(path, receiver)]
+            return [(path, Several(Items((Unknown(("element", "key", node.site)), receiver.element))))]
         if isinstance(receiver, Table) and attr == "get" and args:
             found = receiver.get(args[0])
             return [(path, found if found is not None else args[1] if len(args) > 1 else NONE)]
@@ -300,9 +304,13 @@ class Calls(Expressions):
 
     def is_inherited(self, receiver: Instance, attr: str) -> bool:
         """Whether ``attr`` can be a method from a base class that is not to be seen."""
-        lineage = self.lineage(receiver.definition)
-        if any(attr in cls.assigned for cls in lineage):
+        if any(attr in cls.assigned for cls in self.lineage(receiver.definition)):
             return False
+        return attr not in MODULE_METHODS and self.has_unseen_base(receiver.definition)
+
+    def has_unseen_base(self, definition: ir.Class) -> bool:
+        """Whether a class derives from one that is neither in this file nor known to leave the protocol alone."""
+        lineage = self.lineage(definition)
         names = {cls.name for cls in lineage}
         for cls in lineage:
             for base in cls.bases:
@@ -311,7 +319,7 @@ class Calls(Expressions):
                 external = base.external if isinstance(base, (ir.Name, ir.Attribute)) else frozenset()
                 if external & {"torch.nn.Module", "torch.nn.modules.module.Module", "abc.ABC", "typing.Generic"}:
                     continue
-                return attr not in MODULE_METHODS
+                return True
         return False
 
     def unknown_method(
@@ -590,7 +598,7 @@ class Calls(Expressions):
         if args and all(isinstance(value, Items) for value in args):
             rows = zip(*(value.values for value in args if isinstance(value, Items)), strict=False)
             return [(path, Items(tuple(Items(row) for row in rows)))]
-        return [(path, Several(Items(tuple(self.elements(value, site)[1][0] for value in args if _some(value)))))]
+        return [(path, Several(Items(tuple(self.elements(value)[1][0] for value in args if _some(value)))))]
 
     def enumerate_(self, args: list[Value], kwargs: Kwargs, site: int, path: Path, frame: Frame) -> Outcomes:
         if not args:
@@ -599,7 +607,7 @@ class Calls(Expressions):
             pairs = (Items((Known(index), value)) for index, value in enumerate(args[0].values))
             return [(path, Items(tuple(pairs)))]
         index = Unknown(("element", "index", site))
-        return [(path, Several(Items((index, self.elements(args[0], site)[1][0])))) if _some(args[0]) else (path, NONE)]
+        return [(path, Several(Items((index, self.elements(args[0])[1][0])))) if _some(args[0]) else (path, NONE)]
 
     def same(self, args: list[Value], kwargs: Kwargs, site: int, path: Path, frame: Frame) -> Outcomes:
         """A copy, an iterator or another order of the same elements."""

@@ -28,6 +28,17 @@ class Evidence:
         self.escaped: set[Key] = set()
         self._signs: dict[Key, set[str]] = {}
         self.size = 0
+        self.updated_names = {
+            node.func.base.attr if isinstance(node.func.base, ir.Attribute) else node.func.base.id
+            for function in (program.module, *program.functions)
+            for statement in function.body
+            for node in ir.walk(statement)
+            if isinstance(node, ir.Call)
+            and isinstance(node.func, ir.Attribute)
+            and node.func.attr == "update"
+            and isinstance(node.func.base, (ir.Attribute, ir.Name))
+        }
+        """What the objects are called whose ``update`` is called anywhere in the file."""
         home_made = any("unscale_" in c.methods or {"scale", "update"} <= c.methods.keys() for c in program.classes)
         self.strangers_trusted = not (
             home_made or _FRAMEWORK_IMPORT.search(text) or _FOREIGN_SCALER_IMPORT.search(text)

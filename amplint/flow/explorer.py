@@ -10,7 +10,7 @@ from amplint.flow.expressions import MODULE
 from amplint.flow.machine import Found, Frame, Machine, TooComplex
 from amplint.flow.paths import Path, merge
 from amplint.flow.statements import Exit, Statements
-from amplint.flow.values import Instance, Key, Known, Unknown, Value
+from amplint.flow.values import Instance, Key, Known, Scaler, Unknown, Value
 from amplint.flow.vocabulary import GRAD_SCALERS
 from amplint.protocol import ProtocolState
 
@@ -104,7 +104,7 @@ class Explorer:
             statements = Statements(machine)
             try:
                 ends = [p for start in starts for p in self.through(statements, function, start, frame)]
-                if repeat and self.is_in_charge(machine, ends):
+                if repeat and (self.is_in_charge(ends) or self.owns_scaler(statements, frame, ends)):
                     self.again(statements, function, ends, frame)
             except TooComplex:
                 self.entered |= machine.entered
@@ -128,7 +128,26 @@ class Explorer:
                 paths.append(statements.retire(after, frame, value))
         return merge(paths, MAX_STARTS)
 
-    def is_in_charge(self, machine: Machine, ends: list[Path]) -> bool:
+    def owns_scaler(self, statements: Statements, frame: Frame, ends: list[Path]) -> bool:
+        """Whether a method makes whole training steps with a scaler of its object's that nothing ever updates."""
+        parameters = frame.function.parameters
+        for path in ends:
+            me = path.local(frame.key, parameters[0].name) if parameters else None
+            if not isinstance(me, Instance) or statements.has_unseen_base(me.definition):
+                continue
+            for (owner, name), value in path.store.items():
+                scaler = path.protocol.scalers.get(value.key) if isinstance(value, Scaler) else None
+                if owner == me.key and isinstance(value, Scaler) and value.built and scaler is not None:
+                    owing = scaler.owing_update()
+                    seen = (
+                        value.key in self.evidence.updated | self.evidence.escaped
+                        or name in self.evidence.updated_names
+                    )
+                    if owing is not None and value.key in statements.machine.scaled and not seen:
+                        return True
+        return False
+
+    def is_in_charge(self, ends: list[Path]) -> bool:
         """Whether some path owes an update to a scaler that this very function updates on others."""
         owing = {key for path in ends for key, scaler in path.protocol.scalers.items() if scaler.owing_update()}
         settled = {

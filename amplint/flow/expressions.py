@@ -305,7 +305,7 @@ class Expressions(ABC):
         """A comprehension: an element a value where the source's are known, else one that stands for all."""
         outcomes: Outcomes = []
         for after, source in self.evaluate(node.source, path, frame):
-            known, elements = self.elements(source, node.site)
+            known, elements = self.elements(source)
             collected: list[tuple[Path, list[Value]]] = [(after, [])]
             for element in elements:
                 collected = [
@@ -324,7 +324,7 @@ class Expressions(ABC):
                     outcomes.append((done, Items(())))
         return outcomes
 
-    def elements(self, source: Value, site: int) -> tuple[bool, list[Value]]:
+    def elements(self, source: Value) -> tuple[bool, list[Value]]:
         """The elements of a collection, if each is known; else one value that stands for any of them."""
         if isinstance(source, Items):
             return True, list(source.values)
@@ -333,7 +333,7 @@ class Expressions(ABC):
         if isinstance(source, Several):
             return False, [_as_many(source.element)]
         holds = source.holds if isinstance(source, Unknown) else self.reachable_holds(source)
-        return False, [self.recognise(Unknown(("element", key_of(source), site), holds))]
+        return False, [self.recognise(Unknown(("element", key_of(source)), holds))]
 
     def bind_expression(self, node: ir.Bind, path: Path, frame: Frame) -> Outcomes:
         return [
@@ -383,7 +383,7 @@ class Expressions(ABC):
 
 def _named(value: Value, scope: str, name: str) -> Value:
     """A value of unseen making, known from now on by the name it is assigned to."""
-    if isinstance(value, Unknown) and value.key[0] in ("call", "item", "element"):
+    if isinstance(value, Unknown) and value.key[0] in ("call", "item"):
         return Unknown(("variable", scope, name, value.key), value.holds)
     return value
 

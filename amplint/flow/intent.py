@@ -43,11 +43,11 @@ class Intent:
         call = self.report.node(site)
         if not isinstance(call, cst.Call) or call.args or not isinstance(call.func, cst.Attribute):
             return None
-        start, end = self.tree.span(call)
-        optimizer = self.tree.code(call.func.value)
-        if "#" in self.tree.text[start:end]:
-            return None  # a comment between the parentheses would be lost
-        return self.document.edit(start, end, f"{scaler}.step({optimizer})")
+        start, end = self.tree.span(call.func)
+        opening = end + len(self.tree.text[end:]) - len(self.tree.text[end:].lstrip())
+        if not self.tree.text.startswith("(", opening):
+            return None
+        return self.document.edit(start, opening + 1, f"{scaler}.step({self.tree.code(call.func.value)}")
 
     def add_update(self, site: object, scaler: str) -> Edit | None:
         """``scaler.update()`` after the step at ``site``, or after the loop that steps each optimizer in turn."""

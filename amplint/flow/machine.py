@@ -71,6 +71,8 @@ class Machine:
     """The sites at which each scaler's methods are called."""
     unbound: set[int] = field(default_factory=set)
     """The sites at which a scaler's method is called on None or on a name that is not bound."""
+    scaled: set[Key] = field(default_factory=set)
+    """The scalers whose scaled losses were backpropagated."""
     steps: int = 0
     muted: int = 0
     only: str | None = None
@@ -100,6 +102,8 @@ class Machine:
 
     def backward(self, path: Path, site: int, scaler: Key | None) -> Path:
         """Gradients are accumulated; into which optimizer is certain only where there is one."""
+        if scaler is not None:
+            self.scaled.add(scaler)
         optimizers = self.optimizers()
         certain = len(optimizers) == 1 and not self.many
         return self.emit(path, Event(EventKind.BACKWARD, site, scaler, optimizers, certain))

@@ -110,11 +110,7 @@ class _Relevance:
         return found - {"", "self", "cls"}
 
     def _relevant(self) -> set[str]:
-        relevant = set(self.objects)
-        for node in self.all_nodes:
-            if isinstance(node, (ir.Assign, ir.Augment)) and any(self._scales(inner) for inner in ir.walk(node.value)):
-                targets = node.targets if isinstance(node, ir.Assign) else [node.target]
-                relevant.update(*(self._names(target) for target in targets if target is not None))
+        relevant = self.objects | self._scaled()
         size = -1
         while size != len(relevant):
             size = len(relevant)
@@ -134,6 +130,19 @@ class _Relevance:
                     if not self._operands(node.test) <= relevant and self._decides(node, relevant):
                         relevant |= self._operands(node.test)
         return relevant
+
+    def _scaled(self) -> set[str]:
+        """Identifiers that may hold a scaled loss, or what came of one."""
+        found: set[str] = set()
+        assigned = [node for node in self.all_nodes if isinstance(node, (ir.Assign, ir.Augment))]
+        size = -1
+        while size != len(found):
+            size = len(found)
+            for node in assigned:
+                if self._names(node.value) & found or any(self._scales(inner) for inner in ir.walk(node.value)):
+                    for target in node.targets if isinstance(node, ir.Assign) else [node.target]:
+                        found |= self._ends(target) if target is not None else set()
+        return found - {""}
 
     def _decides(self, node: ir.If | ir.While | ir.Choice, relevant: set[str]) -> bool:
         arms: Iterable[Any] = (node.then, node.other) if isinstance(node, ir.Choice) else (*node.body, *node.orelse)

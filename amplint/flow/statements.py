@@ -109,7 +109,7 @@ class Statements(Calls):
     def for_(self, node: ir.For, path: Path, frame: Frame) -> Ends:
         ends: Ends = []
         for after, source in self.evaluate(node.source, path, frame):
-            known, elements = self.elements(source, node.site)
+            known, elements = self.elements(source)
             if known:
                 ends += self.unrolled(node, elements, after, frame)
             elif self.is_over_objects(elements[0]):
