@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from amplint.rule import Rule
 from amplint.rules.internal.amp902_invalid_syntax import InvalidSyntaxRule
+from amplint.rules.migration.amp201_deprecated_cuda_amp import DeprecatedCudaAmp
+from amplint.rules.migration.amp202_deprecated_custom_fwd import DeprecatedCustomFwd
+from amplint.rules.migration.amp203_deprecated_autocast_query import DeprecatedAutocastQuery
 from amplint.rules.protocol.amp101_step_bypasses_scaler import StepBypassesScaler
 from amplint.rules.protocol.amp102_missing_update import MissingUpdate
 
 RULES: tuple[type[Rule], ...] = (
     StepBypassesScaler,
     MissingUpdate,
+    DeprecatedCudaAmp,
+    DeprecatedCustomFwd,
+    DeprecatedAutocastQuery,
     InvalidSyntaxRule,
 )

@@ -188,6 +188,15 @@ def dotted_name(node: cst.BaseExpression | None) -> str | None:
     return ".".join(reversed(parts))
 
 
+def root_name(node: cst.BaseExpression) -> cst.Name:
+    """The name that a chain of names and attributes begins with; raises ValueError for anything else."""
+    while isinstance(node, cst.Attribute):
+        node = node.value
+    if not isinstance(node, cst.Name):
+        raise ValueError(f"{type(node).__name__} is no name")
+    return node
+
+
 def module_of(statement: cst.ImportFrom) -> str:
     """The module that ``from MODULE import`` names, with its leading dots."""
     return "." * len(statement.relative) + (dotted_name(statement.module) or "")
