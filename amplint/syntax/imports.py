@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 import libcst as cst
 
 from amplint.syntax.arguments import Change
-from amplint.syntax.names import ImportedName, Names, dotted_name, module_of
+from amplint.syntax.names import ImportedName, Names, module_of
 
 _PRAGMA = re.compile(r"#\s*(?:noqa|type:|pyright|pylint|isort|mypy|ruff)", re.IGNORECASE)
 
@@ -21,18 +21,18 @@ class Imports:
         self.tree = names.tree
         self.text = names.tree.text
 
-    def move(self, moved: Sequence[ImportedName], module: str, renamed: str | None = None) -> list[Change]:
-        """Let names of one ``from`` import come from ``module``; with ``renamed``, under that name there.
+    def move(self, moved: Sequence[ImportedName], module: str) -> list[Change]:
+        """Let names of one ``from`` import come from ``module``.
 
         An existing import of ``module`` beside it takes them in; a statement that is left empty goes.
         """
         statement = moved[0].statement
         assert isinstance(statement, cst.ImportFrom) and not isinstance(statement.names, cst.ImportStar)
         aliases = [imported.alias for imported in moved if imported.alias is not None]
-        spelled = [self._spelled(alias, renamed) for alias in aliases]
+        spelled = [self.tree.code(alias) for alias in aliases]
         whole = len(aliases) == len(statement.names)
         existing = self._existing(statement, module)
-        if whole and (existing is None or self._has_comment(statement) or not self._removable(statement)):
+        if whole and (existing is None or self._has_comment(statement) or not self.removable(statement)):
             assert statement.module is not None
             return [Change(*self.tree.span(statement.module), module)]
         if existing is not None:
@@ -82,9 +82,6 @@ class Imports:
 
     def removable(self, statement: cst.BaseSmallStatement) -> bool:
         """Whether a block would still have a statement without this one."""
-        return self._removable(statement)
-
-    def _removable(self, statement: cst.CSTNode) -> bool:
         line = self.names.parent(statement)
         if not isinstance(line, cst.SimpleStatementLine):
             return False
@@ -123,17 +120,17 @@ class Imports:
             else:
                 rest.append(alias)
         # The others go with the comma after them, or before them where nothing kept follows.
-        for alias in (*rest, None):
-            if alias is not None and alias in aliases:
-                run.append(alias)
+        for follower in (*rest, None):
+            if follower is not None and follower in aliases:
+                run.append(follower)
                 continue
             if run:
                 if kept is not None:
                     changes.append(Change(self.tree.span(kept)[1], self.tree.span(run[-1])[1], ""))
-                elif alias is not None:
-                    changes.append(Change(self.tree.span(run[0])[0], self.tree.span(alias)[0], ""))
+                elif follower is not None:
+                    changes.append(Change(self.tree.span(run[0])[0], self.tree.span(follower)[0], ""))
                 run = []
-            kept = alias if alias is not None else kept
+            kept = follower or kept
         return [
             change
             for change in changes
@@ -141,12 +138,6 @@ class Imports:
         ]
 
     # -- the parts of a statement --------------------------------------------------------------------------------
-
-    def _spelled(self, alias: cst.ImportAlias, renamed: str | None) -> str:
-        code = self.tree.code(alias)
-        if renamed is None:
-            return code
-        return renamed if alias.asname is None else f"{renamed} as {dotted_name(alias.asname.name)}"  # type: ignore[arg-type]
 
     def _existing(self, statement: cst.ImportFrom, module: str) -> cst.ImportFrom | None:
         """An import of ``module`` in the same block that runs before ``statement``, or after imports only."""

@@ -169,13 +169,13 @@ class Plan:
 
     def _move_imports(self, moving: Sequence[tuple[Binding, Bundle]]) -> None:
         """Add the edits of the imports: names of one statement that go to one place go there together."""
-        groups: dict[tuple[cst.CSTNode, str, str], list[tuple[ImportedName, Bundle]]] = {}
+        groups: dict[tuple[cst.CSTNode, str], list[tuple[ImportedName, Bundle]]] = {}
         for binding, bundle in moving:
             for imported in binding.imports:
                 replacement = DEPRECATED[imported.qualified]
-                key = imported.statement, replacement.code, self._home(replacement).module
+                key = imported.statement, self._home(replacement).module
                 groups.setdefault(key, []).append((imported, bundle))
-        for (_, _, module), members in groups.items():
+        for (_, module), members in groups.items():
             changes: list[Change]
             if members[0][0].module == module:
                 changes = self.imports.rename(
