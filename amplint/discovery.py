@@ -57,8 +57,9 @@ class Discovery:
         for path in paths:
             for item in self._below(path):
                 real = os.path.realpath(item.path)
-                if real not in found or os.path.islink(found[real].path):
-                    found[real] = item  # a link beside its file says nothing new
+                if real in found and os.path.islink(found[real].path):
+                    del found[real]  # a link says nothing new beside its file
+                found.setdefault(real, item)
         return list(found.values())
 
     def _below(self, path: str) -> Iterator[Candidate | Problem]:

@@ -7,6 +7,7 @@ fix moves everything after it.
 
 from __future__ import annotations
 
+import bisect
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -64,7 +65,7 @@ class Fixer:
                 for finding in result.findings
                 if finding.fix and (unsafe or finding.fix.applicability is Applicability.SAFE)
             ]
-            chosen = trials.healing_part(_compatible(wanted)) if wanted else []
+            chosen = trials.healing_part(_compatible(wanted)[0]) if wanted else []
             if not chosen:
                 return Fixed(document, tuple(healed), result)
             healed += (proposal.finding for proposal in chosen)
@@ -82,8 +83,7 @@ class Fixer:
                 if finding.candidates and finding.candidates[0].applicability is applicability
             ]
             while pending:
-                batch = _compatible(pending)
-                pending = [proposal for proposal in pending if proposal not in batch]
+                batch, pending = _compatible(pending)
                 decided |= trials.decide(batch)
         return Result(tuple(decided.get(finding, finding) for finding in findings), result.crashes)
 
@@ -182,23 +182,35 @@ class _Trials:
         return None
 
 
-def _compatible(proposals: list[_Proposal]) -> list[_Proposal]:
-    """The proposals that can be applied at once: a later one that overlaps an earlier one waits."""
+def _compatible(proposals: Iterable[_Proposal]) -> tuple[list[_Proposal], list[_Proposal]]:
+    """The proposals that can be applied at once, and those that wait, each for an earlier one that it overlaps."""
     chosen: list[_Proposal] = []
-    taken: list[Edit] = []
+    waiting: list[_Proposal] = []
+    taken: list[tuple[int, int, str]] = []  # the chosen edits, in their order; no two of them overlap
     for proposal in proposals:
-        if not any(_overlap(edit, other) for edit in proposal.fix.edits for other in taken):
+        edits = [(edit.start.offset, edit.end.offset, edit.content) for edit in proposal.fix.edits]
+        if any(_overlaps(edit, taken) for edit in edits):
+            waiting.append(proposal)
+        else:
             chosen.append(proposal)
-            taken.extend(proposal.fix.edits)
-    return chosen
+            for edit in edits:
+                bisect.insort(taken, edit)
+    return chosen, waiting
 
 
-def _overlap(one: Edit, other: Edit) -> bool:
-    if one == other:
-        return False  # two fixes that need the same import, say: it is made once
-    if one.start == one.end or other.start == other.end:
-        return one.start <= other.end and other.start <= one.end
-    return one.start < other.end and other.start < one.end
+def _overlaps(edit: tuple[int, int, str], taken: list[tuple[int, int, str]]) -> bool:
+    start, end, _ = edit
+    place = bisect.bisect_left(taken, edit)
+    for others in (reversed(range(place)), range(place, len(taken))):
+        for other_start, other_end, content in (taken[index] for index in others):
+            if other_end < start or end < other_start:
+                break  # what is further off is so, too
+            if (other_start, other_end, content) == edit:
+                continue  # two fixes that need the same import, say: it is made once
+            touching = other_end == start or end == other_start
+            if not touching or start == end or other_start == other_end:
+                return True
+    return False
 
 
 def _edits(proposals: Iterable[_Proposal]) -> list[Edit]:

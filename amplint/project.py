@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from amplint.config import Configuration, Selection, select_rules
 from amplint.discovery import Candidate, Discovery, Problem
@@ -91,7 +91,8 @@ class Project:
             return Problem(name, error.message)
         if self._options.force_exclude and Discovery(self.configuration, ()).excludes(absolute):
             return Report(document)
-        return _treat(document, self._task(name, os.path.dirname(absolute)))
+        task = replace(self._task(name, os.path.dirname(absolute)), write=False)
+        return _treat(document, task)
 
     def _task(self, path: str, folder: str) -> _Task:
         settings = self.configuration.settings(folder)

@@ -107,6 +107,8 @@ def check(
             results = [project.check_source(sys.stdin.buffer.read(), stdin_filename)]
         else:
             results = list(project.check(paths or (".",)))
+            if not results and not project.searched:
+                print("amplint: no Python files were found under the given paths", file=sys.stderr)
     except ConfigError as error:
         print(f"amplint: {error}", file=sys.stderr)
         context.exit(2)

@@ -1,0 +1,44 @@
+"""What the tests of several rooms share."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+from amplint import registry
+
+PACKS = Path(__file__).parent / "packs"
+
+
+@pytest.fixture
+def demo_rules(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The rule pack of ``tests/packs``, installed beside amplint's own, for this process and those it starts."""
+    monkeypatch.syspath_prepend(str(PACKS))
+    monkeypatch.setenv("PYTHONPATH", str(PACKS))
+    registry.installed.cache_clear()
+    yield
+    registry.installed.cache_clear()
+
+
+class Amplint(Protocol):
+    def __call__(self, *args: str, stdin: bytes | None = None) -> subprocess.CompletedProcess[bytes]: ...
+
+
+@pytest.fixture
+def amplint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Amplint:
+    """Runs amplint in ``tmp_path`` as a user does."""
+    monkeypatch.chdir(tmp_path)
+    for variable in ("FORCE_COLOR", "CLICOLOR_FORCE", "NO_COLOR"):
+        monkeypatch.delenv(variable, raising=False)
+
+    def run(*args: str, stdin: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
+        command = [sys.executable, "-m", "amplint", *args]
+        return subprocess.run(command, cwd=tmp_path, input=stdin, capture_output=True, env=os.environ, timeout=60)
+
+    return run
