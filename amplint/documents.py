@@ -144,7 +144,7 @@ class Document:
 
 def _declared_encoding(filename: str, content: bytes) -> str:
     """What a byte-order mark, a coding comment (PEP 263) or Python's default says the bytes are."""
-    if content.isascii() and b"coding" not in content:
+    if b"coding" not in content:
         return "utf-8"
     import tokenize
 

@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from conftest import Amplint
 
 import amplint as package
-from conftest import Amplint
 
 pytestmark = pytest.mark.usefixtures("demo_rules")
 
@@ -306,7 +306,8 @@ def test_verify_without_torch_says_how_to_get_it(
     (tmp_path / "a.py").write_text("")
     (tmp_path / "hide").mkdir()
     (tmp_path / "hide" / "sitecustomize.py").write_text(
-        "import importlib.util as u\nold = u.find_spec\nu.find_spec = lambda n, *a: None if n == 'torch' else old(n, *a)\n"
+        "import importlib.util as util\nfind = util.find_spec\n"
+        "util.find_spec = lambda name, *rest: None if name == 'torch' else find(name, *rest)\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "hide"))
     done = amplint("verify", "a.py")

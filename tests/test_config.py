@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from amplint.config import (
-    Configuration,
     ConfigError,
+    Configuration,
     Selection,
     Settings,
     parse_target_torch,
