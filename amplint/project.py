@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -158,22 +159,36 @@ def _in_pool(tasks: Sequence[_Task], size: int) -> Iterator[Report | Problem]:
     """The reports of ``tasks``, in order, from as many processes as there is work for."""
     from concurrent.futures import ProcessPoolExecutor
     from concurrent.futures.process import BrokenProcessPool
+    from multiprocessing import active_children
 
     workers = min(_processors(), len(tasks), 1 + size // _POOL_BYTES)
     done = 0
-    with ProcessPoolExecutor(workers, initializer=_leave_interrupts_to_the_parent) as pool:
+    with ProcessPoolExecutor(workers, initializer=_obey_the_parent) as pool:
         try:
-            for report in pool.map(_do, tasks):
+            for report in pool.map(_do_in_worker, tasks):
                 yield report
                 done += 1
         except BrokenProcessPool:
             for task in tasks[done:]:
                 yield Problem(task.path, "the process that looked into it ended unexpectedly")
+        except KeyboardInterrupt:
+            for worker in active_children():
+                worker.terminate()
+            raise
         finally:
             pool.shutdown(cancel_futures=True)
 
 
-def _leave_interrupts_to_the_parent() -> None:
+def _obey_the_parent() -> None:
+    """An interrupt from the keyboard reaches every process: let the parent alone act on it, by ending the others."""
     import signal
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+
+
+def _do_in_worker(task: _Task) -> Report | Problem:
+    try:
+        return _do(task)
+    except SystemExit:  # unwound, so that no half-written file is left; the pool would go on with the next task
+        os._exit(1)

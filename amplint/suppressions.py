@@ -66,7 +66,7 @@ def _tokens(document: Document) -> Iterator[tokenize.TokenInfo]:
     rows = (document.row(number) + "\n" for number in range(1, document.row_count + 1))
     try:
         yield from tokenize.generate_tokens(lambda: next(rows, ""))
-    except (tokenize.TokenError, SyntaxError):
+    except (tokenize.TokenError, SyntaxError, UnicodeError):
         return
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -333,3 +335,24 @@ def test_a_broken_pipe_is_quiet(amplint: Amplint, tmp_path: Path) -> None:
     process.stdout.close()
     assert process.stderr.read() == b""
     process.wait(60)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals differ there")
+def test_an_interrupt_ends_quietly(tmp_path: Path) -> None:
+    filler = "def f(x):\n    return [x, x * 2, {x: x}]\n\n\n" * 3000
+    for number in range(40):
+        (tmp_path / f"f{number:02}.py").write_text(f"bad\n{filler}")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "amplint", "--fix"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    time.sleep(2)
+    os.killpg(process.pid, signal.SIGINT)
+    start = time.monotonic()
+    out, err = process.communicate(timeout=60)
+    assert time.monotonic() - start < 5
+    assert (process.returncode, out, err) == (130, b"", b"")
+    assert len(list(tmp_path.iterdir())) == 40

@@ -1,7 +1,7 @@
 """How long a tree that never mentions AMP takes, against Ruff on the same tree.
 
-``python tests/benchmarks/prefilter.py`` writes 10,000 files of plausible Python into a temporary folder, runs ``amplint`` and
-``ruff check --select F --no-cache`` on it in turn, and prints the medians. Exits with 1 where amplint takes more than 1.5 times as long.
+Writes 10,000 files of plausible Python into a temporary folder, runs ``amplint`` and ``ruff check --select F
+--no-cache`` on it in turn, and prints the medians. Exits with 1 where amplint takes more than 1.5 times as long.
 """
 
 from __future__ import annotations
