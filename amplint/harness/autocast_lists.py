@@ -1,0 +1,105 @@
+"""The operations that CUDA autocast treats otherwise than CPU autocast does.
+
+With half inputs CPU autocast leaves many operations in half that CUDA runs in float32, promotes fewer, and allows
+binary_cross_entropy. The names are those of PyTorch's autocast operation reference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch.overrides import TorchFunctionMode
+
+from amplint.harness.autocast import HALVES
+
+_FLOAT32 = """
+    __pow__ __rdiv__ __rpow__ __rtruediv__ acos asin cosh erfinv exp expm1 log log10 log2 log1p reciprocal rsqrt sinh
+    tan pow softplus layer_norm native_layer_norm group_norm rms_norm norm nuclear_norm vector_norm matrix_norm
+    normalize cosine_similarity cosine_embedding_loss poisson_nll_loss nll_loss nll_loss2d hinge_embedding_loss kl_div
+    l1_loss smooth_l1_loss huber_loss mse_loss margin_ranking_loss multilabel_margin_loss multi_margin_loss
+    soft_margin_loss triplet_margin_loss binary_cross_entropy_with_logits cross_entropy gaussian_nll_loss ctc_loss
+    dist pdist cdist renorm logsumexp prod softmax log_softmax softmin cumprod cumsum sum interpolate
+"""
+_WIDEST = "addcdiv addcmul atan2 bilinear cross dot grid_sample index_put scatter_add tensordot"
+_LOWER = "addmv addr mv"
+
+_BCE_MESSAGE = (
+    "torch.nn.functional.binary_cross_entropy and torch.nn.BCELoss are unsafe to autocast.\n"
+    "Many models use a sigmoid layer right before the binary cross entropy layer.\n"
+    "In this case, combine the two layers using torch.nn.functional.binary_cross_entropy_with_logits\n"
+    "or torch.nn.BCEWithLogitsLoss.  binary_cross_entropy_with_logits and BCEWithLogits are\n"
+    "safe to autocast."
+)
+
+
+def _functions(names: str) -> frozenset[Callable[..., Any]]:
+    owners = (torch, torch.Tensor, F, torch.special, torch.linalg)
+    found = (getattr(owner, name, None) for name in names.split() for owner in owners)
+    return frozenset(function for function in found if callable(function))
+
+
+_TO_FLOAT32 = _functions(_FLOAT32)
+_TO_WIDEST = _functions(_WIDEST)
+_TO_LOWER = _functions(_LOWER)
+_BANNED = frozenset({F.binary_cross_entropy, torch._C._nn.binary_cross_entropy})
+
+
+class AutocastListsMode(TorchFunctionMode):
+    """Applies CUDA's lists inside CUDA regions."""
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Sequence[type], args: Sequence[Any] = (), kwargs: Any = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if not torch.is_autocast_enabled() or "out" in kwargs:
+            return func(*args, **kwargs)
+        if func in _BANNED:
+            raise RuntimeError(_BCE_MESSAGE)
+        if func in _TO_FLOAT32 and not _chooses_itself(func, kwargs):
+            return _run(func, args, kwargs, torch.float32)
+        if func in _TO_WIDEST:
+            wide = any(tensor.dtype is torch.float32 for tensor in _tensors((*args, *kwargs.values())))
+            return _run(func, args, kwargs, torch.float32 if wide else None)
+        if func in _TO_LOWER:
+            return _run(func, args, kwargs, _cuda_dtype())
+        return func(*args, **kwargs)
+
+
+def _cuda_dtype() -> torch.dtype:
+    if hasattr(torch, "get_autocast_dtype"):  # torch 2.4
+        return torch.get_autocast_dtype("cuda")
+    return torch.get_autocast_gpu_dtype()
+
+
+def _chooses_itself(func: Callable[..., Any], kwargs: dict[str, Any]) -> bool:
+    """Whether the call names its dtype, or has a form that is on no list."""
+    if func is F.interpolate:
+        return str(kwargs.get("mode", "nearest")).startswith("nearest")
+    return kwargs.get("dtype") is not None
+
+
+def _run(func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], dtype: torch.dtype | None) -> Any:
+    if dtype is not None:
+        args = [_cast(value, dtype) for value in args]
+        kwargs = {name: _cast(value, dtype) for name, value in kwargs.items()}
+    with torch._C._DisableAutocast():
+        return func(*args, **kwargs)
+
+
+def _cast(value: Any, dtype: torch.dtype) -> Any:
+    if isinstance(value, torch.Tensor):
+        return value.to(dtype) if value.dtype in (torch.float32, *HALVES) else value
+    if type(value) in (list, tuple):
+        return type(value)(_cast(item, dtype) for item in value)
+    return value
+
+
+def _tensors(values: Sequence[Any]) -> Iterator[torch.Tensor]:
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            yield value
+        elif type(value) in (list, tuple):
+            yield from _tensors(value)

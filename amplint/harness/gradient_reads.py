@@ -1,0 +1,93 @@
+"""Gradients that the program itself looks at."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils.weak import WeakIdKeyDictionary
+
+from amplint.harness.sites import TORCH, caller
+
+_GET_GRAD: Any = vars(torch._C.TensorBase)["grad"].__get__
+_CLIPPING = os.path.join(TORCH, "nn", "utils", "clip_grad.py")
+
+_ALIASES = ("data", "detach", "detach_", "view", "flatten", "view_as", "requires_grad_")
+# asking for these is no use of the numbers
+_HARMLESS = frozenset(
+    "zero_ _foreach_zero_ size dim numel nelement element_size stride is_floating_point is_complex data_ptr "
+    "untyped_storage get_device __hash__ __len__ register_hook".split()
+)
+
+
+class GradientReads(TorchFunctionMode):
+    """Tells of gradients that carry a scale: ``clipped`` by PyTorch's functions, or ``used`` by the program's own code.
+
+    Whether there is a gradient, its shape and its clearing are nobody's business: a use is an operation on it.
+    """
+
+    def __init__(
+        self,
+        carries_scale: Callable[[torch.Tensor], bool],
+        clipped: Callable[[torch.Tensor], None],
+        used: Callable[[torch.Tensor], None],
+    ) -> None:
+        super().__init__()
+        self._carries_scale, self._clipped, self._used = carries_scale, clipped, used
+        self._seen: Any = WeakIdKeyDictionary()  # gradient that the program got hold of -> its parameter
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Sequence[type], args: Sequence[Any] = (), kwargs: Any = None
+    ) -> Any:
+        if func == _GET_GRAD:
+            return self._read(args[0], func(*args))
+        if self._seen:
+            self._notice_use(func, args)
+        result = func(*args, **(kwargs or {}))
+        if self._seen and args and _name(func) in _ALIASES and isinstance(result, torch.Tensor):
+            parameter = self._seen.get(args[0])
+            if parameter is not None:
+                self._seen[result] = parameter
+        return result
+
+    def _read(self, parameter: torch.Tensor, gradient: torch.Tensor | None) -> torch.Tensor | None:
+        if gradient is not None and self._carries_scale(parameter):
+            filename = _calling_file()
+            if filename == _CLIPPING:
+                self._clipped(parameter)
+            elif not filename.startswith(TORCH):
+                self._seen[gradient] = parameter
+        return gradient
+
+    def _notice_use(self, func: Callable[..., Any], args: Sequence[Any]) -> None:
+        name = _name(func)
+        if name in _HARMLESS or name in _ALIASES or name == "__get__":
+            return
+        for tensor in _tensors(args):
+            parameter = self._seen.get(tensor)
+            if parameter is not None and self._carries_scale(parameter) and _calling_file() != _CLIPPING:
+                self._used(parameter)
+
+
+def _calling_file() -> str:
+    frame = caller()
+    return frame.f_code.co_filename if frame is not None else ""
+
+
+def _name(func: Callable[..., Any]) -> str:
+    name: str = getattr(func, "__name__", "")
+    if name == "__get__":
+        attribute: str = getattr(getattr(func, "__self__", None), "__name__", "")
+        return attribute if attribute in _ALIASES else name
+    return name
+
+
+def _tensors(values: Sequence[Any]) -> Iterator[torch.Tensor]:
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            yield value
+        elif type(value) in (list, tuple):
+            yield from _tensors(value)

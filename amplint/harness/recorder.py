@@ -1,0 +1,87 @@
+"""What a run did, put to the automaton."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from amplint.harness.sites import Site
+from amplint.protocol import Content, Event, EventKind, ProtocolState, Violation, advance
+
+
+@dataclass(frozen=True)
+class Observation:
+    """A misuse that really happened, and where; ``causes`` are the places that explain it."""
+
+    code: str
+    message: str
+    site: Site
+    causes: tuple[tuple[str, Site], ...] = ()
+
+    @property
+    def filename(self) -> str:
+        """The file that it happened in."""
+        return self.site.filename
+
+    @property
+    def row(self) -> int:
+        """The row that it happened in (1-based)."""
+        return self.site.row
+
+    @property
+    def column(self) -> int:
+        """The column that it happened in (1-based)."""
+        return self.site.column
+
+    def __str__(self) -> str:
+        return f"{self.filename}:{self.row}:{self.column}: {self.code} {self.message}"
+
+
+@dataclass
+class Report:
+    """What a watch has seen so far, each misuse once a place."""
+
+    findings: list[Observation] = field(default_factory=list)
+    steps: int = 0
+    """How many times an optimizer changed its weights."""
+    skipped_steps: int = 0
+    """How many steps a scaler left out for infinite or NaN gradients."""
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.findings)) or "clean"
+
+
+class Recorder:
+    """Holds the automaton's state and reports what it rejects."""
+
+    def __init__(self, report: Report) -> None:
+        self.report = report
+        self.state = ProtocolState()
+        self._said: set[tuple[str, Site]] = set()
+
+    def send(
+        self,
+        kind: EventKind,
+        site: Site | None = None,
+        scaler: int | None = None,
+        optimizers: Iterable[int] = (),
+        certain: bool = True,
+    ) -> None:
+        """Advance the automaton by one event."""
+        event = Event(kind, site, scaler, tuple(optimizers), certain)
+        self.state, violations = advance(self.state, event)
+        for violation in violations:
+            self._report(violation)
+
+    def carries_scale(self, optimizer: int) -> bool:
+        """Whether the gradients of ``optimizer`` hold scaled contributions."""
+        return any(mark.content is Content.SCALED for mark in self.state.marks(optimizer))
+
+    def _report(self, violation: Violation) -> None:
+        site = violation.site
+        assert isinstance(site, Site)
+        if (violation.code, site) in self._said:
+            return
+        self._said.add((violation.code, site))
+        causes = tuple((cause.message, cause.site) for cause in violation.causes if isinstance(cause.site, Site))
+        self.report.findings.append(Observation(violation.code, violation.message, site, causes))

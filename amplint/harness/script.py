@@ -1,0 +1,38 @@
+"""Running a file as ``python FILE`` does."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import sys
+import types
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+
+def run_script(script: str, args: Sequence[str] = ()) -> dict[str, Any]:
+    """Run ``script`` as ``__main__`` and return its globals; what it raises goes through, SystemExit too.
+
+    Raises OSError where the file cannot be read.
+    """
+    with io.open_code(os.path.abspath(script)) as file:
+        source = file.read()
+    module = types.ModuleType("__main__")
+    module.__file__ = script
+    module.__dict__["__builtins__"] = __builtins__
+    with _as_main(module, script, args):
+        exec(compile(source, script, "exec", dont_inherit=True), module.__dict__)
+    return module.__dict__
+
+
+@contextlib.contextmanager
+def _as_main(module: types.ModuleType, script: str, args: Sequence[str]) -> Iterator[None]:
+    main, argv, path = sys.modules["__main__"], sys.argv, sys.path
+    sys.modules["__main__"] = module
+    sys.argv = [script, *args]
+    sys.path = [os.path.dirname(os.path.realpath(script)), *path[1:]]
+    try:
+        yield
+    finally:
+        sys.modules["__main__"], sys.argv, sys.path = main, argv, path

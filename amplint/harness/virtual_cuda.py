@@ -1,0 +1,29 @@
+"""A CPU that stands in for CUDA."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+from collections.abc import Iterator
+
+from amplint.harness import autocast, cuda_queries, devices
+from amplint.harness.autocast_lists import AutocastListsMode
+from amplint.harness.patches import Patches
+
+
+@contextlib.contextmanager
+def virtual_cuda(*, mixed_precision: bool = True) -> Iterator[None]:
+    """Inside this context a program written for CUDA runs on the CPU, with the numerics of CUDA's autocast.
+
+    With ``mixed_precision=False`` every autocast region and gradient scaler behaves as if made with
+    ``enabled=False``: the float32 run that a mixed-precision run is compared with. Outside everything is as it was,
+    also after an exception. Threads that the program starts are not covered.
+    """
+    # PyTorch imports this at the first optimizer, and it catalogues the functions of torch.cuda by identity
+    importlib.import_module("torch._dynamo")
+    with Patches() as patches:
+        cuda_queries.answer(patches)
+        devices.redirect(patches)
+        autocast.emulate(patches, mixed_precision)
+        with devices.DeviceMode(), AutocastListsMode():
+            yield

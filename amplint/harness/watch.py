@@ -1,0 +1,174 @@
+"""The watch: a real run drives the same automaton that the linter's explorer does."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch.optim import Optimizer
+from torch.optim.optimizer import register_optimizer_step_pre_hook
+
+from amplint.harness.backward import BackwardPasses
+from amplint.harness.gradient_reads import GradientReads
+from amplint.harness.optimizers import Optimizers
+from amplint.harness.patches import Patches
+from amplint.harness.recorder import Observation, Recorder, Report
+from amplint.harness.scalers import Scalers
+from amplint.harness.sites import Site, user_site
+from amplint.protocol import EventKind
+
+__all__ = ["Observation", "Report", "watch"]
+
+
+@contextlib.contextmanager
+def watch(report: Report | None = None) -> Iterator[Report]:
+    """Report the misuse of gradient scalers that happens inside this context, as it happens.
+
+    Nothing that the program computes changes, and outside everything is as it was, also after an exception. The
+    report is complete when the context has ended; scalers made inside are then taken to be done with.
+    A ``report`` that is given is added to.
+    """
+    report = Report() if report is None else report
+    watcher = _Watcher(report)
+    with Patches() as patches:
+        try:
+            watcher.install(patches)
+            with watcher.reads:
+                yield report
+            watcher.end()
+        finally:
+            watcher.remove_hooks()
+
+
+class _Watcher:
+    """Turns real calls into the automaton's events."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._recorder = Recorder(report)
+        self._send = self._recorder.send
+        self._made: list[int] = []
+        self._steps_before = 0
+        self._scalers = Scalers(self)
+        self._backwards = BackwardPasses(self._before_backward, self._after_backward)
+        self._optimizers = Optimizers(lambda parameter: self._backwards.grown(self._optimizers.owners(parameter)))
+        self.reads = GradientReads(self._carries_scale, self._clipped, self._used)
+
+    def install(self, patches: Patches) -> None:
+        """Begin to listen."""
+        self._optimizers.install(patches)
+        self._scalers.install(patches)
+        self._backwards.install(patches)
+        self._install_zero_grad(patches)
+        self._step_hook = register_optimizer_step_pre_hook(self._optimizer_steps)
+
+    def remove_hooks(self) -> None:
+        """Cease to listen."""
+        self._optimizers.remove_hooks()
+        self._step_hook.remove()
+
+    def end(self) -> None:
+        """The program has ended as it meant to."""
+        for scaler in self._made:
+            self._send(EventKind.RETIRE, scaler=scaler)
+
+    # Scalers
+
+    def scaler_made(self, scaler: int) -> None:
+        self._made.append(scaler)
+        self._send(EventKind.NEW_SCALER, user_site(), scaler)
+
+    def scaled(self, scaler: int, outputs: Any) -> Any:
+        return self._backwards.scaled(outputs, scaler)
+
+    def unscaling(self, scaler: int, optimizer: Any) -> None:
+        self._send(EventKind.UNSCALE, user_site(), scaler, self._settled(optimizer))
+
+    def stepping(self, scaler: int, optimizer: Any, arguments: bool) -> None:
+        self._steps_before = self._report.steps
+        self._send(EventKind.SCALER_STEP, user_site(), scaler, self._settled(optimizer))
+
+    def stepped(self, scaler: int, optimizer: Any, arguments: bool) -> None:
+        if self._report.steps == self._steps_before:
+            self._report.skipped_steps += 1
+        if arguments:  # a closure may have run a backward
+            self._send(EventKind.FORGET, optimizers=[self._optimizers.key(optimizer)])
+
+    def updating(self, scaler: int, new_scale: bool) -> None:
+        if new_scale:  # sets the scale, as an extra call beside update()
+            self._send(EventKind.FORGET, scaler=scaler)
+        else:
+            self._send(EventKind.UPDATE, user_site(), scaler)
+
+    # Optimizers
+
+    def _optimizer_steps(self, optimizer: Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self._report.steps += 1
+        if self._scalers.inside:
+            return
+        if len(args) > 1 or kwargs:  # a closure runs backward by itself
+            self._send(EventKind.FORGET, optimizers=[self._optimizers.key(optimizer)])
+        else:
+            self._send(EventKind.OPTIMIZER_STEP, user_site(), optimizers=self._settled(optimizer))
+
+    def _settled(self, optimizer: Any) -> list[int]:
+        key = self._optimizers.key(optimizer)
+        self._notice_cleared([key])
+        return [key]
+
+    # Gradients
+
+    def _install_zero_grad(self, patches: Patches) -> None:
+        def watched(zero_grad: Callable[..., None], parameters: Callable[[Any], Any]) -> Callable[..., None]:
+            @functools.wraps(zero_grad)
+            def clear(self_: Any, *args: Any, **kwargs: Any) -> None:
+                zero_grad(self_, *args, **kwargs)
+                self._cleared(list(parameters(self_)))
+
+            return clear
+
+        of_groups = watched(Optimizer.zero_grad, lambda optimizer: _parameters(optimizer))
+        of_module = watched(torch.nn.Module.zero_grad, lambda module: module.parameters())
+        patches.set(Optimizer, "zero_grad", of_groups)
+        patches.set(torch.nn.Module, "zero_grad", of_module)
+
+    def _cleared(self, parameters: list[torch.Tensor]) -> None:
+        identities = set(map(id, parameters))
+        keys = sorted({key for parameter in parameters for key in self._optimizers.owners(parameter)})
+        emptied = self._optimizers.emptied(keys, lambda parameter: id(parameter) in identities)
+        if emptied:
+            self._send(EventKind.CLEAR_GRADS, user_site(), optimizers=emptied)
+
+    def _notice_cleared(self, keys: list[int]) -> None:
+        """Gradients set to None by whatever means are gone."""
+        keys = [key for key in keys if self._recorder.state.marks(key)]
+        emptied = self._optimizers.emptied(keys)
+        if emptied:
+            self._send(EventKind.CLEAR_GRADS, optimizers=emptied)
+
+    def _before_backward(self) -> None:
+        self._optimizers.hook_parameters()
+        self._notice_cleared(self._optimizers.keys())
+
+    def _after_backward(self, site: Site, scalers: frozenset[int], optimizers: frozenset[int]) -> None:
+        # a backward through several scalers' results does not say which parameter got which
+        certain = len(scalers) < 2
+        for scaler in sorted(scalers) if scalers else [None]:
+            self._send(EventKind.BACKWARD, site, scaler, sorted(optimizers), certain)
+
+    def _carries_scale(self, parameter: torch.Tensor) -> bool:
+        return any(map(self._recorder.carries_scale, self._optimizers.owners(parameter)))
+
+    def _clipped(self, parameter: torch.Tensor) -> None:
+        self._send(EventKind.CLIP, user_site(), optimizers=sorted(self._optimizers.owners(parameter)))
+
+    def _used(self, parameter: torch.Tensor) -> None:
+        self._send(EventKind.USE_GRADS, user_site(), optimizers=sorted(self._optimizers.owners(parameter)))
+
+
+def _parameters(optimizer: Optimizer) -> Iterator[torch.Tensor]:
+    for group in optimizer.param_groups:
+        yield from group["params"]
