@@ -94,6 +94,7 @@ class Record:
     stage: Stage
     site: Key
     backward_since: bool = False
+    cleared_since: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,10 +245,10 @@ def _unscales_wrongly(scaler: ScalerState, event: Event, optimizer: Key) -> Iter
     before = scaler.of(optimizer)
     if before is None:
         return
-    # The same place reached again after another backward is the next iteration: what lacks is the update between.
-    # Another unscale_() on the way is one too many.
-    again = before.site == event.site or before.stage is Stage.STEPPED
-    if again and before.backward_since:
+    # The same place reached again with fresh gradients is the next iteration: what lacks is the update between.
+    # With gradients that are still accumulating, or at another place, it is the unscale_() that is one too many.
+    again = before.cleared_since and before.site == event.site
+    if before.backward_since and (again or before.stage is Stage.STEPPED):
         yield _missing_update(scaler, event)
         return
     happened = "stepped" if before.stage is Stage.STEPPED else "unscaled"
@@ -401,6 +402,7 @@ def _update(state: ProtocolState, event: Event) -> Step:
 
 
 def _clear_grads(state: ProtocolState, event: Event) -> Step:
+    state = _note_cleared(state, event)
     return state.with_marks(event.optimizers, frozenset() if event.certain else UNSEEN), ()
 
 
@@ -422,7 +424,16 @@ def _gradients_used(code: str, how: str) -> Callable[[ProtocolState, Event], Ste
 def _forget(state: ProtocolState, event: Event) -> Step:
     if event.scaler is not None:
         state = state.with_scaler(event.scaler, ScalerState())
-    return state.with_marks(event.optimizers, UNSEEN), ()
+    return _note_cleared(state, event).with_marks(event.optimizers, UNSEEN), ()
+
+
+def _note_cleared(state: ProtocolState, event: Event) -> ProtocolState:
+    """The records of the optimizers whose gradients are no longer those that were unscaled."""
+    for key, scaler in state.scalers.items():
+        if any(r.optimizer in event.optimizers and not r.cleared_since for r in scaler.records):
+            records = (replace(r, cleared_since=r.cleared_since or r.optimizer in event.optimizers) for r in scaler.records)
+            state = state.with_scaler(key, replace(scaler, records=tuple(records)))
+    return state
 
 
 def _retire(state: ProtocolState, event: Event) -> Step:

@@ -38,6 +38,7 @@ from amplint.flow.vocabulary import (
     HARMLESS_OPTIMIZER_METHODS,
     HARMLESS_SCALER_METHODS,
     MODULE_METHODS,
+    is_optimizer_class,
 )
 from amplint.protocol import Event, EventKind
 
@@ -178,12 +179,12 @@ class Calls(Expressions):
             return []
         if isinstance(given, Unknown):
             self.machine.evidence.used_as_optimizer(given.key, "stepped")
-            self.machine.universe.add(given.key)
+            self.machine.know_optimizer(given.key, given.key[0] == "element")
             return [(path, (given.key,))]
         if isinstance(given, Optimizer):
             return [(after, (given.key,)) for after in path.assume(Condition("none", (given,)), False)]
         if isinstance(given, Instance):
-            self.machine.universe.add(given.key)
+            self.machine.know_optimizer(given.key)
             return [(path, (given.key,))]
         return [(self.machine.forget_all(path), ())]
 
@@ -268,7 +269,7 @@ class Calls(Expressions):
             return [(path, found if found is not None else args[1] if len(args) > 1 else NONE)]
         if attr in ("append", "add") and len(args) == 1:
             grown: Value
-            if isinstance(receiver, Items) and len(receiver.values) < 6 and not self.machine.remade:
+            if isinstance(receiver, Items) and len(receiver.values) < 6 and not self.machine.loops:
                 grown = Items((*receiver.values, args[0]))
             else:
                 grown = Several(_many(args[0]))
@@ -402,6 +403,22 @@ class Calls(Expressions):
         if function.is_generator or frame.depth >= MAX_DEPTH or id(function) in frame.active:
             return self.unknown_call(NONE, given, keywords, site, path, function.name)
         self.machine.entered.add(id(function))
+        known = (id(function), site, frame.key, tuple(given), tuple(keywords.items()), path, self.machine.muted > 0)
+        followed = self.machine.followed.get(known)
+        if followed is None:
+            self.machine.remade.append(set())
+            outcomes = self.follow(routine, given, keywords, site, path, frame)
+            followed = self.machine.followed[known] = (outcomes, self.machine.remade.pop())
+        outcomes, made = followed
+        for outer in self.machine.remade:
+            outer |= made
+        return outcomes
+
+    def follow(
+        self, routine: Routine, given: list[Value], keywords: Kwargs, site: int, path: Path, frame: Frame
+    ) -> Outcomes:
+        """Run the function's body in a frame of its own."""
+        function = routine.function
         key = ("frame", site, frame.key)
         outer = tuple(k for k in (routine.frame, *frame.outer, frame.key) if k)
         inner = Frame(function, key, outer, frame.depth + 1, frame.active | {id(function)})
@@ -485,7 +502,7 @@ class Calls(Expressions):
         names = function.names
         if names & GRAD_SCALERS:
             return self.new_scaler(names, args, kwargs, site, path, frame)
-        if any(_is_optimizer_class(name) for name in names):
+        if any(is_optimizer_class(name) for name in names):
             return [(path, self.optimizer(Optimizer(("new", site, frame.key))))]
         if names & CLIP_FUNCTIONS:
             optimizers = self.machine.optimizers()
@@ -560,6 +577,7 @@ class Calls(Expressions):
         found: dict[Value, None] = {}
         seen: set[Key] = set()
         queue = list(given)
+        owners = {owner for owner, _ in path.store}
         while queue:
             value = queue.pop()
             if isinstance(value, (Scaler, Optimizer)):
@@ -576,7 +594,8 @@ class Calls(Expressions):
                     queue.append(value.bound)
             elif isinstance(value, (Instance, Unknown)) and value.key not in seen:
                 seen.add(value.key)
-                queue += [stored for (owner, _), stored in path.store.items() if owner == value.key]
+                if value.key in owners:
+                    queue += [stored for (owner, _), stored in path.store.items() if owner == value.key]
                 queue += value.holds if isinstance(value, Unknown) else ()
                 queue += self.recognised_attributes(value.key)
         return list(found)
@@ -674,14 +693,6 @@ def _some(value: Value) -> bool:
 
 def _is_super(node: ir.Expression) -> bool:
     return isinstance(node, ir.Call) and isinstance(node.func, ir.Name) and node.func.id == "super"
-
-
-def _is_optimizer_class(name: str) -> bool:
-    return (
-        name.startswith("torch.optim.")
-        and name.rpartition(".")[2][:1].isupper()
-        and not name.startswith(("torch.optim.lr_scheduler", "torch.optim.swa_utils"))
-    )
 
 
 def _partial(function: Value, args: list[Value], kwargs: Kwargs) -> Value:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from amplint.flow import program as ir
-from amplint.flow.values import Key
+from amplint.flow.values import Key, LearntMore
 from amplint.flow.vocabulary import FRAMEWORKS
 
 _FRAMEWORK_IMPORT = re.compile(rf"^\s*(?:from|import)\s+(?:{'|'.join(sorted(FRAMEWORKS))})\b", re.MULTILINE)
@@ -54,10 +54,6 @@ class Evidence:
         if "unscale_" in signs or ("scale" in signs and (named or "step" in signs)):
             self._grow(self.scalers, key)
 
-    def is_scaler(self, key: Key) -> None:
-        """The value is known to be a scaler."""
-        self._grow(self.scalers, key)
-
     def used_as_optimizer(self, key: Key, sign: str) -> None:
         """Count a call that an optimizer has: being stepped by a scaler, ``zero_grad`` or ``step``."""
         signs = self._signs.setdefault(key, set())
@@ -70,6 +66,7 @@ class Evidence:
         if key not in known:
             known.add(key)
             self.size += 1
+            raise LearntMore
 
 
 _OPTIMIZER_NAME = re.compile(r"(?i)(^|_)opt(im\w*|s)?(_|\d|$)|optim")

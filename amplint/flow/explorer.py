@@ -10,8 +10,8 @@ from amplint.flow.expressions import MODULE
 from amplint.flow.machine import Found, Frame, Machine, TooComplex
 from amplint.flow.paths import Path, merge
 from amplint.flow.statements import Exit, Statements
-from amplint.flow.values import Instance, Key, Known, Scaler, Unknown, Value
-from amplint.flow.vocabulary import GRAD_SCALERS
+from amplint.flow.values import Instance, Key, Known, LearntMore, Scaler, Unknown, Value
+from amplint.flow.vocabulary import GRAD_SCALERS, is_optimizer_class
 from amplint.protocol import ProtocolState
 
 MAX_ROUNDS = 6
@@ -83,9 +83,9 @@ class Explorer:
             param_key: Key = ("param", function.name, parameter.name)
             names[parameter.name] = Unknown(param_key)
             if parameter.annotation & GRAD_SCALERS:
-                self.evidence.is_scaler(param_key)
-            if any(n.startswith("torch.optim.") and n.endswith("Optimizer") for n in parameter.annotation):
-                self.evidence.used_as_optimizer(param_key, "stepped")
+                self.evidence.scalers.add(param_key)
+            if any(is_optimizer_class(name) for name in parameter.annotation):
+                self.evidence.optimizers.add(param_key)
         frame = Frame(function, key, active=frozenset({id(function)}))
         self.entered.add(id(function))
         starts = [
@@ -96,23 +96,24 @@ class Explorer:
 
     def walk(self, function: ir.Function, starts: list[Path], frame: Frame, repeat: bool) -> list[Path]:
         """The paths at the end of ``function``. Again until the optimizers that it deals with are all known."""
-        universe: set[Key] = set()
+        universe: dict[Key, None] = {}
         many: set[Key] = set()
-        ends: list[Path] = []
         while True:
-            machine = Machine(self.program, self.evidence, universe=set(universe), many=set(many))
+            machine = Machine(self.program, self.evidence, universe=universe, many=many)
             statements = Statements(machine)
+            ends: list[Path] = []
             try:
-                ends = [p for start in starts for p in self.through(statements, function, start, frame)]
+                for start in starts:
+                    ends += self.through(statements, function, start, frame)
                 if repeat and (self.is_in_charge(ends) or self.owns_scaler(statements, frame, ends)):
                     self.again(statements, function, ends, frame)
+            except LearntMore:
+                continue
             except TooComplex:
-                self.entered |= machine.entered
                 self.exploration.left.append(function.name)
-                return ends
-            if machine.universe == universe and machine.many == many:
-                break
-            universe, many = set(machine.universe), set(machine.many)
+                machine.violations.clear()
+                machine.entered.clear()  # what it led to is walked from its own start instead
+            break
         self.entered |= machine.entered
         for key, violation in machine.violations.items():
             self.found.setdefault(key, violation)

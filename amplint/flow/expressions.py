@@ -92,9 +92,7 @@ class Expressions(ABC):
 
     def optimizer(self, optimizer: Optimizer) -> Optimizer:
         """Count ``optimizer`` among those that a backward of this root may reach."""
-        self.machine.universe.add(optimizer.key)
-        if optimizer.many or "element" in (part for part in optimizer.key if isinstance(part, str)):
-            self.machine.many.add(optimizer.key)
+        self.machine.know_optimizer(optimizer.key, optimizer.many or optimizer.key[0] == "element")
         return optimizer
 
     # leaves
@@ -351,6 +349,8 @@ class Expressions(ABC):
         """The path after ``target = value``."""
         if isinstance(target, ir.Name):
             value = _named(value, frame.function.name, target.id)
+            if isinstance(value, Unknown) and not value.holds and target.id not in self.machine.program.watched:
+                value = Unknown(("local", frame.function.name, target.id))
             key = frame.key
             if target.id in frame.function.shared_names:
                 key = next((k for k in frame.outer if path.local(k, target.id) is not None), MODULE)
@@ -377,7 +377,7 @@ class Expressions(ABC):
                 return self.bind(target.base, Table((*entries, (index, value))), after, frame)  # type: ignore[arg-type]
             if isinstance(base, Items) and isinstance(value, (Scaler, Optimizer, Scaled)):
                 holds = self.reachable_holds(base) | self.reachable_holds(value)
-                return self.bind(target.base, Unknown(("item", base), holds), after, frame)  # type: ignore[arg-type]
+                return self.bind(target.base, Unknown(("item", key_of(base)), holds), after, frame)  # type: ignore[arg-type]
         return path
 
 

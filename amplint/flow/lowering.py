@@ -56,7 +56,7 @@ class _Lowering:
             locals=frozenset(self.scope.bound),
             flags=self.scope.flags,
         )
-        self.program = ir.Program(module, self.functions, self.classes, self.sites, self.scopes)
+        self.program = ir.Program(module, self.functions, self.classes, self.sites, scopes=self.scopes)
 
     def site(self, node: cst.CSTNode) -> int:
         self.sites.append(node)

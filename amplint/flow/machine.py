@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from amplint.flow import program as ir
 from amplint.flow.evidence import Evidence
 from amplint.flow.paths import Path
-from amplint.flow.values import Key
+from amplint.flow.values import Key, LearntMore, Value
 from amplint.protocol import Event, EventKind, Stage, Violation, advance
 
-MAX_STEPS = 60_000
+MAX_STEPS = 6_000
 """Statements run for one root before the explorer leaves it."""
-MAX_PATHS = 24
+MAX_PATHS = 12
 """Paths carried side by side before those that differ only in decisions are merged."""
 MAX_DEPTH = 8
 """Calls followed into each other."""
@@ -61,12 +61,16 @@ class Machine:
     program: ir.Program
     evidence: Evidence
     violations: dict[tuple[str, object], Found] = field(default_factory=dict)
-    universe: set[Key] = field(default_factory=set)
-    """The optimizers that the present root has anything to do with."""
+    universe: dict[Key, None] = field(default_factory=dict)
+    """The optimizers that the present root has anything to do with, as they were met."""
     many: set[Key] = field(default_factory=set)
     entered: set[int] = field(default_factory=set)
-    remade: list[set[Key]] = field(default_factory=list)
-    """For each loop being walked, the keys of the values that its body makes anew."""
+    remade: list[set[Key]] = field(default_factory=lambda: [set()])
+    """For the root and each loop and call being walked, the keys of the values that it makes anew."""
+    loops: int = 0
+    """How many loops are being walked."""
+    followed: dict[object, tuple[list[tuple[Path, Value]], set[Key]]] = field(default_factory=dict)
+    """What came of calls already followed, with the keys of the values that they made anew."""
     uses: dict[Key, set[int]] = field(default_factory=dict)
     """The sites at which each scaler's methods are called."""
     unbound: set[int] = field(default_factory=set)
@@ -96,9 +100,17 @@ class Machine:
             return path
         return path.but(protocol=protocol, detour=detour)
 
+    def know_optimizer(self, key: Key, many: bool = False) -> None:
+        """Count an optimizer among those that a backward of this root may reach."""
+        if key not in self.universe or (many and key not in self.many):
+            self.universe[key] = None
+            if many:
+                self.many.add(key)
+            raise LearntMore
+
     def optimizers(self) -> tuple[Key, ...]:
         """All optimizers that a backward may have reached."""
-        return tuple(sorted(self.universe, key=repr))
+        return tuple(self.universe)
 
     def backward(self, path: Path, site: int, scaler: Key | None) -> Path:
         """Gradients are accumulated; into which optimizer is certain only where there is one."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from amplint.flow.values import Condition, Items, Key, Known, Optimizer, Scaler, Unknown, Value, key_of, mentions
+from amplint.flow.values import Condition, Items, Key, Known, Optimizer, Scaler, Unknown, Value, key_of, parts_of
 from amplint.protocol import ProtocolState
 
 
@@ -174,9 +174,17 @@ class Path:
 
     def forget_facts(self, about: Iterable[Key]) -> Path:
         """This path without what was decided of values built from ``about``, which are made anew."""
-        keys = list(about)
-        kept = {key: truth for key, truth in self.facts.items() if not any(mentions(key, part) for part in keys)}
+        keys = frozenset(about)
+        if not keys or not self.facts:
+            return self
+        kept = {key: truth for key, truth in self.facts.items() if parts_of(key).isdisjoint(keys)}
         return self if len(kept) == len(self.facts) else self.but(facts=kept)
+
+    def undecided(self, key: Key) -> Path:
+        """This path without its decision of ``key``."""
+        subject = key[1] if key[0] == "none" else key
+        switches = frozenset(switch for switch in self.switches if switch[0] != subject)
+        return self.but(facts={k: truth for k, truth in self.facts.items() if k != key}, switches=switches)
 
     def with_switch(self, key: Key, with_scaler: bool) -> Path:
         """This path after a condition chose an arm that uses a scaler, or the one that does not."""
@@ -239,22 +247,49 @@ def is_about_precision(key: Key) -> bool:
     return any(_PRECISION.search(word) for word in _words(key))
 
 
+def join(paths: list[Path], decided: Iterable[Key]) -> list[Path]:
+    """Paths that differ only in how one condition turned out are one again: nothing depends on it any more."""
+    for key in decided:
+        rest: dict[Path, set[bool | None]] = {}
+        for path in paths:
+            rest.setdefault(path.undecided(key), set()).add(path.facts.get(key))
+        if len(rest) == len(paths):
+            continue
+        joined: list[Path] = []
+        for path in paths:
+            undecided = path.undecided(key)
+            joined.append(undecided if rest[undecided] >= {True, False} else path)
+        paths = list(dict.fromkeys(joined))
+    return paths
+
+
 def merge(paths: list[Path], limit: int) -> list[Path]:
-    """Equal paths made one. Past ``limit``, paths that differ only in what conditions decided become one as well."""
+    """Equal paths made one. Past ``limit``, paths that agree on scalers, optimizers and protocol become one as well."""
     unique = list(dict.fromkeys(paths))
     if len(unique) <= limit:
         return unique
     groups: dict[Path, list[Path]] = {}
     for path in unique:
-        groups.setdefault(path.but(facts={}, switches=frozenset()), []).append(path)
+        frames = {key: _objects(names) for key, names in path.frames.items()}
+        groups.setdefault(path.but(frames=frames, facts={}, switches=frozenset()), []).append(path)
     return [_widest(group) for group in groups.values()]
 
 
+def _objects(names: dict[str, Value]) -> dict[str, Value]:
+    return {name: value for name, value in names.items() if not isinstance(value, (Unknown, Condition))}
+
+
 def _widest(group: list[Path]) -> Path:
+    """One path for all: it knows what they all know."""
     first = group[0]
-    facts = dict(first.facts)
-    switches = first.switches
+    facts, switches, frames = dict(first.facts), first.switches, dict(first.frames)
     for other in group[1:]:
         facts = {key: truth for key, truth in facts.items() if other.facts.get(key) == truth}
         switches |= other.switches  # a switch chosen both ways stays doubtful
-    return first.but(facts=facts, switches=switches)
+        for key, names in frames.items():
+            theirs = other.frames.get(key, {})
+            frames[key] = {
+                name: value if theirs.get(name) == value else Unknown(("merged", key, name))
+                for name, value in names.items()
+            }
+    return first.but(frames=frames, facts=facts, switches=switches)

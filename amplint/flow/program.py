@@ -315,6 +315,8 @@ class Program:
     functions: list[Function] = field(default_factory=list)
     classes: list[Class] = field(default_factory=list)
     sites: list[cst.CSTNode] = field(default_factory=list)
+    watched: frozenset[str] = frozenset()
+    """The identifiers whose values the explorer must tell apart; any other's value is just some value."""
     scopes: list[Scope] = field(default_factory=list)
     """For each site, the function it stands in."""
 

@@ -10,7 +10,14 @@ from collections.abc import Iterable
 from typing import Any
 
 from amplint.flow import program as ir
-from amplint.flow.vocabulary import GRAD_SCALERS, PROTOCOL_METHODS, SCALER_CHECKS
+from amplint.flow.vocabulary import (
+    GRAD_SCALERS,
+    HARMLESS_OPTIMIZER_METHODS,
+    HARMLESS_SCALER_METHODS,
+    PROTOCOL_METHODS,
+    SCALER_CHECKS,
+    is_optimizer_class,
+)
 
 
 def prune(program: ir.Program) -> None:
@@ -21,6 +28,7 @@ def prune(program: ir.Program) -> None:
         function.body = relevance.block(function.body, [], function.touches)
     for cls in program.classes:
         cls.body = relevance.block(cls.body, [], False)
+    program.watched = relevance.watched([program.module, *program.functions])
 
 
 class _Relevance:
@@ -61,12 +69,21 @@ class _Relevance:
             name = _called(node)
             if name in PROTOCOL_METHODS or name in self.touching_names or node.func_externals() & GRAD_SCALERS:
                 return True
-            if isinstance(node.func, ir.Attribute) and _last(node.func.base) in self.objects:
-                return True
-            return any(self._names(argument.value) & self.objects for argument in node.args)
+            if isinstance(node.func, ir.Attribute):
+                # meters and progress bars are updated with something, a scaler with nothing
+                if _last(node.func.base) in self.objects and name not in _HARMLESS:
+                    return True
+                if name == "update" and not node.args:
+                    return True
+            return any(self._hands_over(argument.value) for argument in node.args)
         if isinstance(node, ir.Attribute):
             return node.attr == "grad" or node.attr in self.touching_names
         return False
+
+    def _hands_over(self, value: Any) -> bool:
+        """Whether an argument is, or holds, something used as a scaler or an optimizer."""
+        parts = value.values if isinstance(value, ir.Mapping) else _alternatives(value)
+        return any(_last(part) in self.objects for part in parts)
 
     def _scales(self, node: Any) -> bool:
         """Whether the node is a call that only makes sense with a scaler."""
@@ -83,15 +100,17 @@ class _Relevance:
 
     def _objects(self) -> set[str]:
         """Identifiers that are used as a scaler or an optimizer anywhere in the file."""
-        found: set[str] = set()
+        calls = [n for n in self.all_nodes if isinstance(n, ir.Call) and isinstance(n.func, ir.Attribute)]
+        used: dict[str, set[str]] = {}
+        for call in calls:
+            used.setdefault(_last(call.func.base), set()).add(call.func.attr)
+        found = {name for name, methods in used.items() if methods & SCALER_CHECKS or {"zero_grad", "step"} <= methods}
+        for call in calls:
+            if call.func.attr in ("step", "unscale_") and _last(call.func.base) in found:
+                found.update(_last(argument.value) for argument in call.args[:1])
         for node in self.all_nodes:
-            if not isinstance(node, ir.Call) or not isinstance(node.func, ir.Attribute):
-                continue
-            if node.func.attr in ("unscale_", "zero_grad", "scale") or (node.func.attr == "step"):
-                found.add(_last(node.func.base))
-            if node.func.attr in ("unscale_", "step"):
-                for argument in node.args:
-                    found.add(_last(argument.value))
+            if isinstance(node, ir.Assign) and _builds(node.value):
+                found.update(*(self._ends(target) for target in node.targets if target is not None))
         assigned = [node for node in self.all_nodes if isinstance(node, ir.Assign)]
         grew = True
         while grew:
@@ -110,7 +129,8 @@ class _Relevance:
         return found - {"", "self", "cls"}
 
     def _relevant(self) -> set[str]:
-        relevant = self.objects | self._scaled()
+        self.scaled = self._scaled()
+        relevant = self.objects | self.scaled
         size = -1
         while size != len(relevant):
             size = len(relevant)
@@ -118,8 +138,6 @@ class _Relevance:
                 if isinstance(node, ir.Assign):
                     if any(target is not None and self._ends(target) & relevant for target in node.targets):
                         relevant |= self._operands(node.value)
-                    elif self._operands(node.value) & relevant & self.objects:
-                        relevant.update(*(self._ends(t) for t in node.targets if t is not None))
                 elif isinstance(node, ir.Augment):
                     if node.target is not None and self._ends(node.target) & relevant:
                         relevant |= self._operands(node.value)
@@ -144,15 +162,39 @@ class _Relevance:
                         found |= self._ends(target) if target is not None else set()
         return found - {""}
 
+    def watched(self, functions: list[ir.Function]) -> frozenset[str]:
+        """The identifiers whose values matter beyond their being there: objects, and what the kept tests depend on."""
+        nodes = [n for f in functions for s in f.body for n in ir.walk(s)]
+        found = self.objects | self.scaled
+        for node in nodes:
+            if isinstance(node, (ir.If, ir.While, ir.Choice)):
+                found |= self._names(node.test)
+            elif isinstance(node, ir.Match):
+                found |= self._names(node.subject)
+        size = -1
+        while size != len(found):
+            size = len(found)
+            for node in nodes:
+                if isinstance(node, ir.Assign) and any(t is not None and self._ends(t) & found for t in node.targets):
+                    found |= self._names(node.value)
+        return frozenset(found)
+
     def _decides(self, node: ir.If | ir.While | ir.Choice, relevant: set[str]) -> bool:
         arms: Iterable[Any] = (node.then, node.other) if isinstance(node, ir.Choice) else (*node.body, *node.orelse)
         for arm in arms:
             for inner in ir.walk(arm):
-                if self._is_active(inner) or isinstance(inner, (ir.Return, ir.Break, ir.Continue, ir.Raise)):
+                if self._is_active(inner) or isinstance(inner, (ir.Return, ir.Break, ir.Continue)):
                     return True
-                if isinstance(inner, ir.Assign) and any(t and self._ends(t) & relevant for t in inner.targets):
+                if isinstance(inner, ir.Assign) and self._is_telling(inner, relevant):
                     return True
         return False
+
+    def _is_telling(self, node: ir.Assign, relevant: set[str]) -> bool:
+        """Whether it matters on which path an assignment is made: of an object, or of a flag that says so later."""
+        ends = set().union(*(self._ends(target) for target in node.targets if target is not None))
+        if ends & (self.objects | self.scaled):
+            return True
+        return bool(ends & relevant) and isinstance(node.value, _FLAGS)
 
     def _names(self, node: Any) -> set[str]:
         """Every identifier in ``node``."""
@@ -193,33 +235,53 @@ class _Relevance:
             return s if self._active_inside(s.value) else None
         if isinstance(s, ir.If):
             s.polarity = self._polarity(s, after)
-            body, orelse = self.block(s.body, after, active), self.block(s.orelse, after, active)
-            if not body and not orelse:
+            s.body, s.orelse = self.block(s.body, after, active), self.block(s.orelse, after, active)
+            if _only_raises(s.body, s.orelse) and not self._names(s.test) & self.objects:
+                s.body = s.orelse = []  # a check of something else
+            if not s.body and not s.orelse:
                 return ir.Do(s.test) if self._active_inside(s.test) else None
-            s.body, s.orelse = body, orelse
-            return s
+            return s if self._active_inside(s.test) else self._quieted(s, [*s.body, *s.orelse])
         if isinstance(s, ir.For):
             inside = any(self._active_inside(inner) for inner in s.body) or self._active_inside(s.source)
             s.body, s.orelse = self.block(s.body, [], inside), self.block(s.orelse, after, active)
-            return s if s.body or s.orelse else None
+            return self._quieted(s, [*s.body, *s.orelse])
         if isinstance(s, ir.While):
             inside = any(self._active_inside(inner) for inner in (s.test, *s.body))
             s.body, s.orelse = self.block(s.body, [], inside), self.block(s.orelse, after, active)
-            return s if s.body or s.orelse or self._active_inside(s.test) else None
+            return s if self._active_inside(s.test) else self._quieted(s, [*s.body, *s.orelse])
         if isinstance(s, ir.Try):
             s.body, s.orelse = self.block(s.body, after, active), self.block(s.orelse, after, active)
             s.handlers = [self.block(handler, after, active) for handler in s.handlers]
             s.final = self.block(s.final, after, active)
-            return s if s.body or s.orelse or s.final or any(s.handlers) else None
+            inner = [x for block in (s.body, s.orelse, s.final, *s.handlers) for x in block]
+            return self._quieted(s, inner)
         if isinstance(s, ir.With):
             s.body = self.block(s.body, after, active)
-            return s if s.body or self._active_inside(s.context) else None
+            return s if self._active_inside(s.context) else self._quieted(s, s.body)
         if isinstance(s, ir.Match):
             s.cases = [(pattern, self.block(body, after, active)) for pattern, body in s.cases]
-            return s if any(body for _, body in s.cases) else None
+            return self._quieted(s, [statement for _, body in s.cases for statement in body])
         if isinstance(s, (ir.Break, ir.Continue, ir.Raise)):
             return s if active else None
         return s
+
+    def _quieted(self, s: ir.Statement, inside: list[ir.Statement]) -> ir.Statement | None:
+        """``s``, or where nothing in it depends on the path, only that its variables are other ones afterwards."""
+        forgotten: list[ir.Target] = []
+        for statement in inside:
+            if isinstance(statement, ir.Forget):
+                forgotten += statement.targets
+            elif isinstance(statement, ir.Augment) and not self._active_inside(statement.value):
+                forgotten.append(statement.target)
+            elif (
+                isinstance(statement, ir.Assign)
+                and not self._is_telling(statement, self.relevant)
+                and not self._active_inside(statement.value)
+            ):
+                forgotten += statement.targets
+            else:
+                return s
+        return ir.Forget(forgotten) if forgotten else None
 
     def _active_inside(self, node: Any) -> bool:
         return any(self._is_active(inner) for inner in ir.walk(node))
@@ -231,6 +293,8 @@ class _Relevance:
             orelse += after
         elif _leaves(orelse):
             body += after
+        if any(arm and isinstance(arm[-1], ir.Raise) for arm in (node.body, node.orelse)):
+            return 0  # the arm that gives up has chosen nothing
         with_scaler, without = self._uses_scaler(body), self._uses_scaler(orelse)
         return int(with_scaler) - int(without)
 
@@ -243,6 +307,27 @@ class _Relevance:
             if known:
                 return True
         return False
+
+
+_FLAGS = (ir.Constant, ir.Name, ir.Attribute, ir.Compare, ir.Not, ir.All, ir.Either, ir.Choice, ir.Sequence, ir.Mapping)
+"""Expressions whose value can tell later which way a path went."""
+
+_HARMLESS = HARMLESS_SCALER_METHODS | HARMLESS_OPTIMIZER_METHODS
+
+
+def _builds(node: Any) -> bool:
+    """Whether an expression makes a scaler or an optimizer by a constructor of PyTorch's."""
+    for inner in ir.walk(node):
+        if isinstance(inner, ir.Call):
+            names = inner.func_externals()
+            if names & GRAD_SCALERS or any(is_optimizer_class(name) for name in names):
+                return True
+    return False
+
+
+def _only_raises(body: list[ir.Statement], orelse: list[ir.Statement]) -> bool:
+    statements = [*body, *orelse]
+    return len(statements) == 1 and isinstance(statements[0], ir.Raise)
 
 
 def _leaves(block: list[ir.Statement]) -> bool:

@@ -10,10 +10,10 @@ from amplint.flow import program as ir
 from amplint.flow.calls import Calls
 from amplint.flow.expressions import MODULE, Outcomes
 from amplint.flow.machine import MAX_PATHS, Frame, TooComplex
-from amplint.flow.paths import Path, merge
+from amplint.flow.paths import Path, join, merge
 from amplint.flow.values import NONE, Condition, Imported, Key, Optimizer, Scaler, Type, Unknown, Value, key_of
 from amplint.flow.vocabulary import EXPECTED_FAILURES
-from amplint.protocol import Event, EventKind
+from amplint.protocol import Event, EventKind, Stage
 
 
 class Exit(enum.Enum):
@@ -100,11 +100,17 @@ class Statements(Calls):
 
     def if_(self, node: ir.If, path: Path, frame: Frame) -> Ends:
         ends: Ends = []
+        joined: list[Path] = []
         for after, truth in self.branch(node.test, path, frame, node.polarity):
-            if node.polarity and truth != (node.polarity > 0) and after.detour is None:
+            if node.polarity and truth != (node.polarity > 0) and after.detour is None and _owes_step(after):
                 after = after.but(detour=node.arms[0 if truth else 1])
-            ends += self.block(node.body if truth else node.orelse, after, frame)
-        return ends
+            for exit, last, value in self.block(node.body if truth else node.orelse, after, frame):
+                if exit is Exit.NEXT:
+                    joined.append(last)
+                else:
+                    ends.append((exit, last, value))
+        decided = {key: None for last in joined for key in last.facts if key not in path.facts}
+        return [*ends, *((Exit.NEXT, last, NONE) for last in join(joined, decided))]
 
     def for_(self, node: ir.For, path: Path, frame: Frame) -> Ends:
         ends: Ends = []
@@ -146,7 +152,9 @@ class Statements(Calls):
 
     def repeated(self, node: ir.For, element: Value, path: Path, frame: Frame) -> Ends:
         def enter(before: Path) -> list[tuple[Path, bool]]:
-            fresh = before.forget_facts([key_of(value) for value in self.parts(element)])
+            made = {key_of(value) for value in self.parts(element)}
+            self.machine.remade[-1] |= made
+            fresh = before.forget_facts(made)
             return [(self.bind(node.target, element, fresh, frame), True), (before, False)]
 
         return self.loop(enter, node.body, node.orelse, path, frame)
@@ -166,6 +174,7 @@ class Statements(Calls):
         ends: Ends = []
         made: set[Key] = set()
         self.machine.remade.append(made)
+        self.machine.loops += 1
         seen: set[Path] = set()
         finished: list[Path] = []
         pending = [path]
@@ -182,13 +191,14 @@ class Statements(Calls):
                         continue
                     for exit, after, value in self.block(body, start, frame):
                         if exit in (Exit.NEXT, Exit.CONTINUE):
-                            pending.append(after)
+                            pending.append(after.forget_facts(made))
                         else:
                             ends.append((Exit.NEXT if exit is Exit.BREAK else exit, after, value))
         self.machine.remade.pop()
+        self.machine.loops -= 1
         for outer in self.machine.remade[-1:]:
             outer |= made
-        for after in merge(finished, MAX_PATHS):
+        for after in merge([path.forget_facts(made) for path in finished], MAX_PATHS):
             ends += self.block(orelse, after, frame)
         return ends
 
@@ -256,9 +266,23 @@ class Statements(Calls):
 
     def delete(self, node: ir.Forget, path: Path, frame: Frame) -> Ends:
         for target in node.targets:
-            if isinstance(target, ir.Name):
-                path = path.with_local(frame.key, target.id, None)
+            for name in _targets(target):
+                if isinstance(name, ir.Name):
+                    path = path.with_local(frame.key, name.id, None)
+                else:
+                    path = self.bind(name, Unknown(("local", frame.function.name, name.attr)), path, frame)
         return [(Exit.NEXT, path, NONE)]
+
+
+def _targets(target: ir.Target) -> list[ir.Name | ir.Attribute]:
+    if isinstance(target, ir.Sequence):
+        return [name for part in target.parts for name in _targets(part)]  # type: ignore[arg-type]
+    return [target] if isinstance(target, (ir.Name, ir.Attribute)) else []
+
+
+def _owes_step(path: Path) -> bool:
+    """Whether some optimizer was unscaled and not stepped yet."""
+    return any(record.stage is Stage.UNSCALED for state in path.protocol.scalers.values() for record in state.records)
 
 
 def _is_expected_failure(node: ir.Expression) -> bool:

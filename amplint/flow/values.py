@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from amplint.flow import program as ir
 
 Key = tuple[Any, ...]
 """Names a value by how it came about: two values with equal keys are the same value, as far as can be told."""
+
+
+class LearntMore(Exception):
+    """Something came to be known that changes what was explored so far: start the root again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +59,20 @@ class Scaled:
 
     scaler: Value
 
+    @property
+    def key(self) -> Key:
+        return ("scaled", key_of(self.scaler))
+
 
 @dataclass(frozen=True, slots=True)
 class Items:
     """A list or tuple of known length."""
 
     values: tuple[Value, ...]
+
+    @property
+    def key(self) -> Key:
+        return ("items", *(key_of(value) for value in self.values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +84,20 @@ class Table:
     def get(self, key: Value) -> Value | None:
         return next((value for known, value in reversed(self.entries) if known == key), None)
 
+    @property
+    def key(self) -> Key:
+        return ("table", *(key_of(part) for entry in self.entries for part in entry))
+
 
 @dataclass(frozen=True, slots=True)
 class Several:
     """A collection of unknown length, of which every element looks like ``element``."""
 
     element: Value
+
+    @property
+    def key(self) -> Key:
+        return ("several", key_of(self.element))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +110,20 @@ class Routine:
     args: tuple[Value, ...] = ()
     kwargs: tuple[tuple[str, Value], ...] = ()
 
+    @property
+    def key(self) -> Key:
+        return ("routine", self.function.name, id(self.function), *(key_of(value) for value in self.args))
+
 
 @dataclass(frozen=True, slots=True)
 class Type:
     """A class of this file."""
 
     definition: ir.Class
+
+    @property
+    def key(self) -> Key:
+        return ("class", self.definition.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +153,10 @@ class Partial:
     args: tuple[Value, ...]
     kwargs: tuple[tuple[str, Value], ...]
 
+    @property
+    def key(self) -> Key:
+        return ("partial", key_of(self.function), *(key_of(value) for value in self.args))
+
 
 @dataclass(frozen=True, slots=True)
 class Condition:
@@ -134,7 +167,7 @@ class Condition:
 
     @property
     def key(self) -> Key:
-        return ("condition", self.tag, *(part.key if hasattr(part, "key") else part for part in self.parts))
+        return ("condition", self.tag, *(part if isinstance(part, str) else key_of(part) for part in self.parts))
 
 
 Value = (
@@ -147,12 +180,14 @@ NONE = Known(None)
 
 def key_of(value: Value) -> Key:
     """The key of any value."""
-    key = getattr(value, "key", None)
-    return key if key is not None else ("value", value)
+    return value.key
 
 
-def mentions(key: Any, part: Key) -> bool:
-    """Whether ``key`` is built from ``part``."""
-    if key == part:
-        return True
-    return isinstance(key, tuple) and any(mentions(inner, part) for inner in key if isinstance(inner, tuple))
+@lru_cache(maxsize=4096)
+def parts_of(key: Key) -> frozenset[Key]:
+    """``key`` and every key that it is built from."""
+    parts = {key}
+    for inner in key:
+        if isinstance(inner, tuple):
+            parts |= parts_of(inner)
+    return frozenset(parts)

@@ -23,7 +23,6 @@ PROTOCOL_METHODS = frozenset(
         "scale",
         "unscale_",
         "step",
-        "update",
         "backward",
         "zero_grad",
         "is_enabled",
@@ -96,3 +95,12 @@ MODULE_METHODS = frozenset(
     requires_grad_ log log_dict print info debug warning error write add_scalar __init__""".split()
 )
 """Inherited methods that leave the protocol alone."""
+
+
+def is_optimizer_class(name: str) -> bool:
+    """Whether a dotted name is one of the optimizers of ``torch.optim``."""
+    return (
+        name.startswith("torch.optim.")
+        and name.rpartition(".")[2][:1].isupper()
+        and not name.startswith(("torch.optim.lr_scheduler", "torch.optim.swa_utils"))
+    )
