@@ -6,8 +6,9 @@ imported, aliased or used: in a call, as a decorator, a base class, an annotatio
 `functools.partial`. An import of such a name is one finding for all of its uses; a use through a module
 (`torch.cuda.amp.autocast(...)`, `amp.autocast(...)`) is one finding each.
 
-Import shims (`try: ... except ImportError:`) and version gates (`if torch.__version__ >= "2.4":`,
-`hasattr(torch.amp, "GradScaler")`) are right as they stand and are left alone, in both arms.
+Import shims (`try: ... except ImportError:`), tests for a name (`hasattr(torch.amp, "GradScaler")`) and the arm of a
+version gate that only an older torch takes are right as they stand, and nothing is found there. In the other arm, such
+as that of `if torch.__version__ >= "1.6":`, the old name is found and not fixed, since older versions take it too.
 
 ## Why is this bad?
 Since PyTorch 2.4 each of these calls raises a `FutureWarning`, and the names are to be removed. The advice in the

@@ -15,11 +15,11 @@ import libcst as cst
 
 from amplint.findings import Applicability, Edit, Finding, Fix
 from amplint.rule import Context, Rule
-from amplint.rules.migration.replacements import DEPRECATED, MODULES, Home, Replacement
+from amplint.rules.migration.replacements import DEPRECATED, MODULES, Home, Replacement, is_new
 from amplint.rules.migration.usage import Unfixable, Use
 from amplint.syntax.arguments import Change
 from amplint.syntax.exports import exported_names
-from amplint.syntax.gates import Gates
+from amplint.syntax.gates import Gate, Gates
 from amplint.syntax.imports import Imports
 from amplint.syntax.names import Binding, ImportedName, dotted_name
 
@@ -98,6 +98,8 @@ class Plan:
                     moving += self._imported_name(binding)
             elif not binding.qualified & DEPRECATED.keys():
                 self._reached(binding)
+            elif not any(map(is_new, binding.qualified)):
+                moving += self._imported_name(binding)
         self._starred(starred)
         self._move_imports(moving)
         self._keep_checks_true()
@@ -135,12 +137,13 @@ class Plan:
 
     def _imported_name(self, binding: Binding) -> Iterator[tuple[Binding, Bundle]]:
         """``from torch.cuda.amp import autocast``: every use moves with the import, or nothing does."""
-        if any(self.gates.gated(imported.statement) for imported in binding.imports):
+        imports = [imported for imported in binding.imports if imported.qualified in DEPRECATED]
+        if any(self._right(imported.statement) for imported in imports):
             return
-        gated = [reference for reference in binding.references if self.gates.gated(reference)]
-        if gated and len(gated) == len(binding.references):
+        right = [reference for reference in binding.references if self._right(reference)]
+        if right and len(right) == len(binding.references):
             return
-        replacement = DEPRECATED[binding.imports[0].qualified]
+        replacement = DEPRECATED[imports[0].qualified]
         uses = [Use(self.names, reference, replacement) for reference in binding.references]
         bundle: Bundle | None = Bundle()
         reason: str | None = None
@@ -148,8 +151,8 @@ class Plan:
             assert bundle is not None
             self._home(replacement)
             self._may_change(binding)
-            if gated:
-                raise Unfixable(f"line {self._row(gated[0])} chooses by the installed torch between old and new names")
+            for node in (*(imported.statement for imported in imports), *binding.references):
+                self._may_move(node)
             if not binding.references and binding.scope.kind == "module" and not self._only_for_types(binding):
                 raise Unfixable("nothing uses it in this file: another module may import it from here")
             renamed = self._renamed(binding, replacement)
@@ -163,7 +166,7 @@ class Plan:
             for use in uses:
                 use.note_check()
         checks = {use.replacement.name for use in uses if use.checks_type}
-        for imported in binding.imports:
+        for imported in imports:
             assert imported.alias is not None
             self.places.append(Place(imported.alias.name, imported.qualified, bundle, reason, checks))
 
@@ -233,9 +236,9 @@ class Plan:
     def _starred(self, bindings: Iterable[Binding]) -> None:
         """``from torch.cuda.amp import *``: one finding a name that is used, at the star."""
         for binding in bindings:
-            used = any(not self.gates.gated(reference) for reference in binding.references)
+            used = not all(map(self._right, binding.references))
             for imported in binding.imports:
-                if imported.alias is None and used and not self.gates.gated(imported.statement):
+                if imported.alias is None and used and not self._right(imported.statement):
                     assert isinstance(imported.statement, cst.ImportFrom)
                     star = imported.statement.names
                     assert isinstance(star, cst.ImportStar)
@@ -247,7 +250,7 @@ class Plan:
     def _reached(self, binding: Binding) -> None:
         """``amp.autocast``, ``torch.cuda.amp.autocast``: one finding a use."""
         direct = binding.qualified != {"torch"}
-        if direct and any(self.gates.gated(imported.statement) for imported in binding.imports):
+        if direct and any(self._right(imported.statement) for imported in binding.imports):
             return
         reached: list[_Reached] = []
         others: list[cst.Name] = []  # references that do not lead to a deprecated name, or that stay
@@ -257,7 +260,7 @@ class Plan:
                 others.append(reference)
                 continue
             node, qualified = found
-            if self.gates.gated(node):
+            if self._right(node):
                 others.append(reference)
                 continue
             reached.append(self._reach(reference, node, qualified))
@@ -284,8 +287,9 @@ class Plan:
         while isinstance(parent := self.names.parent(node), cst.Attribute) and parent.value is node:
             node = parent
             qualified = self.names.qualified(node)
-            if qualified and qualified <= DEPRECATED.keys():
-                return node, min(qualified)
+            old = qualified & DEPRECATED.keys()
+            if old and not any(map(is_new, qualified)):
+                return node, min(old)
         argument = self.names.parent(node)
         call = self.names.parent(argument) if isinstance(argument, cst.Arg) else None
         if isinstance(call, cst.Call) and isinstance(call.func, cst.Name) and call.func.value == "getattr":
@@ -306,6 +310,7 @@ class Plan:
             self._home(use.replacement)
             if len(self.names.qualified(node)) > 1:
                 raise Unfixable(f"`{root.value}` is bound to more than one thing")
+            self._may_move(node)
             one.bundle.take(use, use.changes())
         except Unfixable as error:
             one.reason = str(error)
@@ -458,6 +463,17 @@ class Plan:
                 f"and this project supports torch {self.target} ({self.target.source if self.target else ''})"
             )
         return home
+
+    def _right(self, node: cst.CSTNode) -> bool:
+        return self.gates.gate(node) is Gate.RIGHT
+
+    def _may_move(self, node: cst.CSTNode) -> None:
+        """Raise where ``node`` must go on working with an older torch."""
+        gate = self.gates.gate(node)
+        if gate is Gate.RIGHT:
+            raise Unfixable(f"line {self._row(node)} uses it where the installed torch may be one without the new name")
+        if gate is Gate.LIVE:
+            raise Unfixable(f"line {self._row(node)} stands in a version gate that older versions of torch pass too")
 
     def _row(self, node: cst.CSTNode) -> int:
         return self.document.location(self.tree.span(node)[0]).row

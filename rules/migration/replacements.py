@@ -129,3 +129,12 @@ MODULES = {
     for device in ("cuda", "cpu")
     for module in ("amp", "amp.autocast_mode", "amp.grad_scaler")
 }
+
+
+def is_new(qualified: str) -> bool:
+    """Whether a dotted name is one of those that replace the deprecated ones."""
+    module, _, name = qualified.rpartition(".")
+    return qualified not in DEPRECATED and (
+        module.startswith("torch.amp")
+        or (module == "torch" and name in {replacement.name for replacement in DEPRECATED.values()})
+    )
