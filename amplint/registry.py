@@ -12,6 +12,7 @@ from importlib import import_module
 from amplint.rule import Rule
 
 GROUP = "amplint.rules"
+_BUILT_IN = "amplint.rules"
 
 _CODE = re.compile(r"[A-Z]+[0-9]+\Z")
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*\Z")
@@ -94,11 +95,9 @@ def _origin(rule: type[Rule]) -> str:
 @lru_cache(maxsize=1)
 def installed() -> Registry:
     """All installed rules. A pack that cannot be loaded is named on standard error and left out."""
-    from amplint.rules import RULES
-
-    registry = Registry(RULES)
+    registry = Registry(_load(_BUILT_IN))
     for name, value in sorted(_entry_points()):
-        if value != "amplint.rules":  # the built-in pack, which needs no metadata to be found
+        if value != _BUILT_IN:  # which needs no metadata to be found
             try:
                 registry = registry.extended(_load(value))
             except Exception as error:  # whatever somebody else's pack does, amplint's own rules still run
