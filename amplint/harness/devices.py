@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ from torch.utils.data import DataLoader
 from amplint.harness.patches import Patches
 
 CPU = torch.device("cpu")
+_data_parallel = importlib.import_module("torch.nn.parallel.data_parallel")  # the package hides it by a function
 
 
 def is_cuda(device: object) -> bool:
@@ -71,6 +73,9 @@ def redirect(patches: Patches) -> None:
     _redirect_load(patches)
     set_default_device = torch.set_default_device
     patches.set(torch, "set_default_device", lambda device: set_default_device(placed(device)))
+
+    # DataParallel without devices runs the module as it is
+    patches.set(_data_parallel, "_get_available_device_type", lambda: None)
 
     loader_init = DataLoader.__init__
 

@@ -1,0 +1,146 @@
+"""The training scripts of ``fixtures/``: a fault harms, its fix trains as float32 does, right code is silent."""
+
+from __future__ import annotations
+
+import functools
+import re
+from pathlib import Path
+
+import pytest
+import torch
+from runs import FIXTURES, Run, run
+
+from amplint.documents import Document
+from amplint.fixer import Fixer
+from amplint.rule import TargetTorch
+from amplint.rules import RULES
+
+FLOAT16 = 1e-4
+"""How far float16 may lead the weights from float32 in a handful of steps."""
+HARMFUL = 1e-2
+"""How far a fault leads them at least."""
+
+STEPPED_TWICE = "RuntimeError: step() has already been called since the last update()."
+NOTHING_RECORDED = "AssertionError: No inf checks were recorded prior to update."
+
+# fixture -> the codes that the watch reports, and PyTorch's error where the harm is one
+FAULTS: dict[str, tuple[set[str], str | None]] = {
+    "step-bypasses-scaler/accumulation": ({"AMP101"}, None),
+    "step-bypasses-scaler/after_unscale": ({"AMP101"}, None),
+    "step-bypasses-scaler/helper": ({"AMP101"}, None),
+    "step-bypasses-scaler/plain_loop": ({"AMP101"}, None),
+    "step-bypasses-scaler/split_guard": ({"AMP101"}, None),
+    "step-bypasses-scaler/trainer_class": ({"AMP101"}, NOTHING_RECORDED),
+    "step-bypasses-scaler/two_optimizers": ({"AMP101"}, None),
+    "missing-update/accumulation": ({"AMP102"}, STEPPED_TWICE),
+    "missing-update/flat_loop": ({"AMP102"}, STEPPED_TWICE),
+    "missing-update/skip_after_unscale": (
+        {"AMP102"},
+        "RuntimeError: unscale_() has already been called on this optimizer since the last update().",
+    ),
+    "missing-update/two_optimizers": ({"AMP102"}, STEPPED_TWICE),
+}
+
+# fixture -> the deprecations that PyTorch warns of
+DEPRECATIONS = {
+    "deprecated-cuda-amp/decorator": {"torch.cuda.amp.GradScaler", "torch.cuda.amp.autocast"},
+    "deprecated-cuda-amp/from_imports": {"torch.cuda.amp.GradScaler", "torch.cuda.amp.autocast"},
+    "deprecated-cuda-amp/module_alias": {"torch.cuda.amp.GradScaler", "torch.cuda.amp.autocast"},
+    "deprecated-cuda-amp/positional_arguments": {"torch.cuda.amp.GradScaler", "torch.cuda.amp.autocast"},
+    "deprecated-cuda-amp/subclass": {"torch.cuda.amp.GradScaler"},
+    "deprecated-custom-fwd/autograd_function": {"torch.cuda.amp.custom_bwd", "torch.cuda.amp.custom_fwd"},
+    "deprecated-autocast-query/cast_to_region": {"torch.get_autocast_gpu_dtype"},
+    "deprecated-autocast-query/set_dtype": {"torch.set_autocast_gpu_dtype"},
+}
+
+# the reference takes the step that the scaler rightly skips
+LOOSE = {"step-bypasses-scaler/after_unscale": 5e-3}
+# bfloat16 has three digits fewer
+LOOSE["deprecated-autocast-query/set_dtype"] = 1e-3
+
+UNFIXED = {"missing-update/skip_after_unscale"}
+
+
+def before(case: str) -> Path:
+    return FIXTURES / f"{case}.before.py"
+
+
+def after(case: str) -> Path:
+    return FIXTURES / f"{case}.after.py"
+
+
+@functools.cache
+def reference(case: str) -> Run:
+    """The same training in float32."""
+    path = after(case) if after(case).exists() else before(case)
+    result = run(path, mixed_precision=False)
+    assert result.error is None
+    return result
+
+
+def deprecations(result: Run) -> set[str]:
+    named = (re.search(r"(torch[\w.]+)\(.*is deprecated", text) for text in result.warnings)
+    return {match[1] for match in named if match}
+
+
+def test_every_fixture_is_accounted_for() -> None:
+    cases = {str(path.relative_to(FIXTURES)).removesuffix(".before.py") for path in FIXTURES.glob("*/*.before.py")}
+    assert cases == {*FAULTS, *DEPRECATIONS}
+    fixed = {str(path.relative_to(FIXTURES)).removesuffix(".after.py") for path in FIXTURES.glob("*/*.after.py")}
+    assert fixed == cases - UNFIXED
+
+
+@pytest.mark.parametrize("case", [*FAULTS, *DEPRECATIONS])
+def test_after_is_what_fix_makes_of_before(case: str) -> None:
+    fixer = Fixer(RULES, RULES, TargetTorch((2, 4), "this test"))
+    fixed = fixer.fix(Document.read(before(case)))
+    expected = before(case) if case in UNFIXED else after(case)
+    assert fixed.document.text == expected.read_text()
+    assert bool(fixed.remaining.findings) == (case in UNFIXED)
+
+
+@pytest.mark.parametrize("case", FAULTS)
+def test_fault_harms_and_is_reported(case: str) -> None:
+    codes, error = FAULTS[case]
+    result = run(before(case))
+    assert {found.code for found in result.report.findings} == codes
+    assert result.error == error
+    if error is None:
+        assert result.distance(reference(case)) > HARMFUL
+
+
+@pytest.mark.parametrize("case", FAULTS)
+def test_watch_and_linter_point_at_the_same_rows(case: str) -> None:
+    linted = Fixer(RULES, RULES, None).lint(Document.read(before(case)))
+    seen = {(found.code, found.row) for found in run(before(case)).report.findings}
+    if case in UNFIXED:  # the linter points at the condition that skips the update
+        assert {code for code, _ in seen} == {finding.code for finding in linted.findings}
+    else:
+        assert seen == {(finding.code, finding.start.row) for finding in linted.findings}
+
+
+@pytest.mark.skipif(not hasattr(torch, "get_autocast_dtype"), reason="deprecated since torch 2.4")
+@pytest.mark.parametrize("case", DEPRECATIONS)
+def test_deprecated_names_warn(case: str) -> None:
+    result = run(before(case))
+    assert deprecations(result) == DEPRECATIONS[case]
+    assert result.error is None
+    assert result.report.findings == []
+
+
+@pytest.mark.parametrize("case", [case for case in (*FAULTS, *DEPRECATIONS) if case not in UNFIXED])
+def test_fixed_script_trains_as_float32_does(case: str) -> None:
+    result = run(after(case))
+    assert result.error is None
+    assert result.report.findings == []
+    assert deprecations(result) == set()
+    assert result.distance(reference(case)) < LOOSE.get(case, FLOAT16)
+
+
+@pytest.mark.parametrize("path", sorted((FIXTURES / "clean").glob("*.py")), ids=lambda path: path.stem)
+def test_right_code_is_silent_and_trains_as_float32_does(path: Path) -> None:
+    result = run(path)
+    assert result.error is None
+    assert result.report.findings == []
+    assert result.distance(run(path, mixed_precision=False)) < (1e-3 if "bfloat16" in path.stem else FLOAT16)
+    assert Fixer(RULES, RULES, None).lint(Document.read(path)).findings == ()
