@@ -54,7 +54,7 @@ class AutocastListsMode(TorchFunctionMode):
         self, func: Callable[..., Any], types: Sequence[type], args: Sequence[Any] = (), kwargs: Any = None
     ) -> Any:
         kwargs = kwargs or {}
-        if not torch.is_autocast_enabled() or "out" in kwargs:
+        if not torch.is_autocast_enabled() or kwargs.get("out") is not None:
             return func(*args, **kwargs)
         if func in _BANNED:
             raise RuntimeError(_BCE_MESSAGE)
@@ -76,9 +76,7 @@ def _cuda_dtype() -> torch.dtype:
 
 def _chooses_itself(func: Callable[..., Any], kwargs: dict[str, Any]) -> bool:
     """Whether the call names its dtype, or has a form that is on no list."""
-    if func is F.interpolate:
-        return str(kwargs.get("mode", "nearest")).startswith("nearest")
-    return kwargs.get("dtype") is not None
+    return kwargs.get("dtype") is not None or (func is F.interpolate and kwargs.get("mode") == "area")
 
 
 def _run(func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], dtype: torch.dtype | None) -> Any:

@@ -25,6 +25,7 @@ class Optimizers:
         self._keys: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._references: dict[int, weakref.ref[Any]] = {}
         self._owners: Any = WeakIdKeyDictionary()  # parameter -> keys of its optimizers
+        self._sharing: dict[int, set[int]] = {}
         self._hooked: Any = WeakIdKeyDictionary()
         self._handles: list[RemovableHandle] = []
 
@@ -66,6 +67,10 @@ class Optimizers:
         owners: frozenset[int] = self._owners.get(parameter, frozenset())
         return owners
 
+    def sharing(self, key: int) -> list[int]:
+        """The other optimizers that hold a parameter of the one with the number ``key``."""
+        return sorted(self._sharing.get(key, ()))
+
     def parameters(self, key: int) -> Iterator[torch.Tensor]:
         """The parameters of the optimizer with the number ``key``."""
         optimizer = self._references[key]()
@@ -88,4 +93,8 @@ class Optimizers:
         key = self._keys[optimizer]
         for group in optimizer.param_groups:
             for parameter in group["params"]:
-                self._owners[parameter] = self.owners(parameter) | {key}
+                others = self.owners(parameter) - {key}
+                self._owners[parameter] = others | {key}
+                for other in others:
+                    self._sharing.setdefault(key, set()).add(other)
+                    self._sharing.setdefault(other, set()).add(key)

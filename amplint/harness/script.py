@@ -16,13 +16,14 @@ def run_script(script: str, args: Sequence[str] = ()) -> dict[str, Any]:
 
     Raises OSError where the file cannot be read.
     """
-    with io.open_code(os.path.abspath(script)) as file:
+    path = os.path.abspath(script)
+    with io.open_code(path) as file:
         source = file.read()
     module = types.ModuleType("__main__")
-    module.__file__ = script
+    module.__file__ = path
     module.__dict__["__builtins__"] = __builtins__
     with _as_main(module, script, args):
-        exec(compile(source, script, "exec", dont_inherit=True), module.__dict__)
+        exec(compile(source, path, "exec", dont_inherit=True), module.__dict__)
     return module.__dict__
 
 

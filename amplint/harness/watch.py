@@ -86,10 +86,12 @@ class _Watcher:
 
     def unscaling(self, scaler: int, optimizer: Any) -> None:
         self._send(EventKind.UNSCALE, user_site(), scaler, self._settled(optimizer))
+        self._forget_shared(optimizer)
 
     def stepping(self, scaler: int, optimizer: Any, arguments: bool) -> None:
         self._steps_before = self._report.steps
         self._send(EventKind.SCALER_STEP, user_site(), scaler, self._settled(optimizer))
+        self._forget_shared(optimizer)
 
     def stepped(self, scaler: int, optimizer: Any, arguments: bool) -> None:
         if self._report.steps == self._steps_before:
@@ -102,6 +104,12 @@ class _Watcher:
             self._send(EventKind.FORGET, scaler=scaler)
         else:
             self._send(EventKind.UPDATE, user_site(), scaler)
+
+    def _forget_shared(self, optimizer: Any) -> None:
+        """Another optimizer of the same parameters finds their gradients divided, or spent."""
+        sharing = self._optimizers.sharing(self._optimizers.key(optimizer))
+        if sharing:
+            self._send(EventKind.FORGET, optimizers=sharing)
 
     # Optimizers
 

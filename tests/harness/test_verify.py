@@ -1,0 +1,135 @@
+"""``amplint verify`` as its function and as a process: what it prints and how it exits."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from runs import FIXTURES
+
+from amplint.harness.script import run_script
+from amplint.harness.verify import main
+
+FAULT = FIXTURES / "missing-update" / "flat_loop.before.py"
+
+
+def verify(*args: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "amplint", "verify", *args]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120)
+
+
+def test_a_run_that_raises_shows_its_traceback_and_its_findings(tmp_path: Path) -> None:
+    done = verify(str(FAULT), cwd=FIXTURES)
+    assert done.returncode == 1
+    assert done.stdout.splitlines() == [
+        "missing-update/flat_loop.before.py:15:5: AMP102 "
+        "scaler.step() is not followed by scaler.update() before the scaler is used again",
+        "Found 1 error in this run (1 optimizer step, 0 skipped by a scaler).",
+    ]
+    assert done.stderr.startswith("Traceback (most recent call last):\n")
+    assert f'File "{FAULT}", line 15, in <module>' in done.stderr
+    assert done.stderr.endswith("RuntimeError: step() has already been called since the last update().\n")
+    assert "amplint" not in done.stderr.replace(str(FIXTURES), "")
+
+
+def test_arguments_and_working_folder_are_those_of_python(tmp_path: Path) -> None:
+    (tmp_path / "scripts").mkdir()
+    (tmp_path / "scripts" / "beside.py").write_text("HERE = True\n")
+    script = tmp_path / "scripts" / "show.py"
+    script.write_text(
+        "import os, pickle, sys\n"
+        "import beside\n"
+        "class Thing: pass\n"
+        "pickle.loads(pickle.dumps(Thing()))\n"
+        "print(__name__, sys.argv, sys.path[0], os.getcwd(), __file__, beside.HERE)\n"
+    )
+    plain = subprocess.run(
+        [sys.executable, "scripts/show.py", "--epochs", "3"], cwd=tmp_path, capture_output=True, text=True
+    )
+    done = verify("scripts/show.py", "--epochs", "3", cwd=tmp_path)
+    assert plain.stdout
+    assert done.stdout == plain.stdout + (
+        "No misuse of mixed precision in this run (0 optimizer steps, 0 skipped by a scaler).\n"
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    return tmp_path / "script.py"
+
+
+def test_clean_run(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(str(FIXTURES / "clean" / "typical.py")) == 0
+    assert capsys.readouterr().out.startswith("No misuse of mixed precision in this run (6 optimizer steps, 0")
+
+
+def test_run_with_findings(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(FIXTURES)
+    assert main(str(FIXTURES / "step-bypasses-scaler" / "plain_loop.before.py")) == 1
+    out = capsys.readouterr().out
+    assert out.startswith("step-bypasses-scaler/plain_loop.before.py:15:5: AMP101 optimizer.step() on gradients that")
+
+
+@pytest.mark.parametrize(
+    ("end", "code", "error"),
+    [
+        ("sys.exit()", 0, ""),
+        ("sys.exit(0)", 0, ""),
+        ("sys.exit(7)", 7, ""),
+        ("sys.exit('no data')", 1, "no data\n"),
+        ("raise KeyboardInterrupt", 130, ""),
+    ],
+)
+def test_exit_codes_of_the_script(
+    script: Path, end: str, code: int, error: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script.write_text(f"import sys\n{end}\n")
+    assert main(str(script)) == code
+    assert capsys.readouterr().err == error
+
+
+def test_findings_turn_a_zero_into_a_one(script: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    script.write_text(
+        (FIXTURES / "step-bypasses-scaler" / "plain_loop.before.py").read_text() + "raise SystemExit(0)\n"
+    )
+    assert main(str(script)) == 1
+    assert "AMP101" in capsys.readouterr().out
+
+
+def test_script_that_does_not_compile(script: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    script.write_text("for\n")
+    assert main(str(script)) == 1
+    error = capsys.readouterr().err
+    assert f'File "{script}", line 1' in error
+    assert error.splitlines()[-1].startswith("SyntaxError: ")
+
+
+@pytest.mark.parametrize("name", ["absent.py", "."])
+def test_script_that_cannot_be_read(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(name) == 2
+    captured = capsys.readouterr()
+    assert captured.err.startswith("amplint: ")
+    assert captured.out == ""
+
+
+def test_missing_script_as_a_command(tmp_path: Path) -> None:
+    assert verify("absent.py", cwd=tmp_path).returncode == 2
+
+
+def test_declared_encoding(script: Path) -> None:
+    script.write_bytes('# coding: latin-1\nword = "\xe4"\n'.encode("latin-1"))
+    assert run_script(str(script))["word"] == "\xe4"
+
+
+def test_running_a_script_leaves_main_and_arguments_alone(script: Path) -> None:
+    before = sys.modules["__main__"], sys.argv, sys.path
+    script.write_text("raise ValueError\n")
+    with pytest.raises(ValueError):
+        run_script(str(script))
+    assert (sys.modules["__main__"], sys.argv, sys.path) == before

@@ -1,0 +1,209 @@
+"""Programs written for CUDA run on the CPU, and afterwards PyTorch is as it was."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+from amplint.harness import virtual_cuda
+
+
+@pytest.fixture
+def cuda() -> Iterator[None]:
+    with virtual_cuda():
+        yield
+
+
+@pytest.mark.usefixtures("cuda")
+class TestDevices:
+    def test_a_script_that_chooses_its_device_chooses_cuda(self) -> None:
+        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        assert device.type == "cuda"
+        assert torch.zeros(2, device=device).to(device).device.type == "cpu"
+
+    @pytest.mark.parametrize(
+        "place",
+        [
+            lambda x: x.cuda(),
+            lambda x: x.cuda(0, non_blocking=True),
+            lambda x: x.to("cuda"),
+            lambda x: x.to("cuda:0", torch.float64),
+            lambda x: x.to(device=torch.device("cuda", 0)),
+            lambda x: x.to(0),
+            lambda x: x.pin_memory().to("cuda", non_blocking=True),
+            lambda x: torch.tensor([1.0], device="cuda"),
+            lambda x: torch.empty_like(x, device="cuda"),
+            lambda x: torch.zeros(1, device=0, pin_memory=True),
+            lambda x: nn.Linear(1, 1, device="cuda").weight,
+            lambda x: nn.Linear(1, 1).to("cuda").weight,
+            lambda x: next(nn.DataParallel(nn.Linear(1, 1).cuda()).parameters()),
+        ],
+    )
+    def test_tensors_stay_on_the_cpu(self, place: Callable[[torch.Tensor], torch.Tensor]) -> None:
+        assert place(torch.ones(1)).device.type == "cpu"
+
+    def test_default_device(self) -> None:
+        torch.set_default_device("cuda")
+        try:
+            assert torch.ones(1).device.type == "cpu"
+        finally:
+            torch.set_default_device(None)
+        with torch.device("cuda"):
+            assert torch.ones(1).device.type == "cpu"
+
+    def test_generators(self) -> None:
+        torch.cuda.manual_seed_all(0)
+        generator = torch.Generator(device="cuda").manual_seed(1)
+        assert isinstance(generator, torch.Generator)
+        first = torch.randn(3, device="cuda", generator=generator)
+        assert torch.equal(first, torch.randn(3, generator=torch.Generator().manual_seed(1)))
+
+    def test_loading_to_a_cuda_device(self) -> None:
+        for location in (None, "cuda:0", torch.device("cuda"), {"cuda:0": "cuda:0"}, lambda storage, name: storage):
+            file = io.BytesIO()
+            torch.save({"weight": torch.ones(2)}, file)
+            file.seek(0)
+            assert torch.load(file, map_location=location)["weight"].device.type == "cpu"
+
+    def test_data_loader_with_pinned_memory(self) -> None:
+        loader = DataLoader(TensorDataset(torch.ones(4, 1)), batch_size=2, pin_memory=True)
+        assert [batch.shape for (batch,) in loader] == [(2, 1), (2, 1)]
+
+    def test_queries(self) -> None:
+        assert torch.cuda.device_count() == 1
+        assert torch.cuda.get_device_properties(0).total_memory > 0
+        assert torch.cuda.max_memory_allocated() == 0
+        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        start.record()
+        with torch.cuda.stream(torch.cuda.Stream()), torch.cuda.device(0):
+            torch.cuda.current_stream().wait_stream(torch.cuda.Stream())
+        end.record()
+        torch.cuda.synchronize()
+        assert start.elapsed_time(end) >= 0
+
+    def test_what_is_not_emulated_fails_as_without_cuda(self) -> None:
+        with pytest.raises((AssertionError, RuntimeError, AttributeError)):
+            torch.cuda.CUDAGraph().replay()
+
+
+@pytest.mark.usefixtures("cuda")
+class TestAutocast:
+    @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+    def test_region_has_the_dtype_asked_for(self, dtype: torch.dtype) -> None:
+        layer = nn.Linear(4, 4).cuda()
+        x = torch.ones(2, 4, device="cuda")
+        with torch.autocast("cuda", dtype=dtype):
+            assert layer(x).dtype is dtype
+            assert torch.is_autocast_enabled()
+            with torch.autocast("cuda", enabled=False):
+                assert layer(x).dtype is torch.float32
+            assert layer(x).dtype is dtype
+        assert layer(x).dtype is torch.float32
+        assert not torch.is_autocast_enabled()
+
+    def test_default_dtype_is_float16(self) -> None:
+        with torch.autocast("cuda"):
+            assert torch.mm(torch.ones(2, 2), torch.ones(2, 2)).dtype is torch.float16
+        with torch.autocast("cpu"):
+            assert torch.mm(torch.ones(2, 2), torch.ones(2, 2)).dtype is torch.bfloat16
+
+    def test_deprecated_names(self) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)
+            with torch.cuda.amp.autocast():
+                assert torch.mm(torch.ones(2, 2), torch.ones(2, 2)).dtype is torch.float16
+            with torch.cuda.amp.autocast(False):
+                assert torch.mm(torch.ones(2, 2), torch.ones(2, 2)).dtype is torch.float32
+            scaler = torch.cuda.amp.GradScaler(256.0)
+        assert scaler.is_enabled()
+        assert scaler.scale(torch.ones(())).item() == 256.0
+
+    def test_decorator(self) -> None:
+        @torch.autocast("cuda", dtype=torch.float16)
+        def product(x: torch.Tensor) -> torch.Tensor:
+            return x @ x
+
+        assert product(torch.ones(2, 2)).dtype is torch.float16
+
+    def test_float32_region_changes_nothing(self) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with torch.autocast("cuda", dtype=torch.float32):
+                assert torch.mm(torch.ones(2, 2), torch.ones(2, 2)).dtype is torch.float32
+
+    def test_binary_cross_entropy_is_banned(self) -> None:
+        p = torch.full((2,), 0.5, device="cuda")
+        for ban in (lambda: nn.BCELoss()(p, p), lambda: F.binary_cross_entropy(p, p)):
+            with torch.autocast("cuda"), pytest.raises(RuntimeError, match="unsafe to autocast"):
+                ban()
+            with torch.autocast("cuda"), torch.autocast("cuda", enabled=False):
+                ban()
+            ban()
+        with torch.autocast("cuda"):
+            F.binary_cross_entropy_with_logits(p, p)
+
+    def test_custom_functions(self) -> None:
+        seen: list[torch.dtype] = []
+
+        class Double(torch.autograd.Function):
+            @staticmethod
+            @torch.amp.custom_fwd(device_type="cuda", cast_inputs=torch.float32)
+            def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+                seen.append(x.dtype)
+                return x @ x
+
+            @staticmethod
+            @torch.amp.custom_bwd(device_type="cuda")
+            def backward(ctx: Any, gradient: torch.Tensor) -> torch.Tensor:
+                return gradient
+
+        x = torch.ones(2, 2, dtype=torch.float16, device="cuda", requires_grad=True)
+        with torch.autocast("cuda"):
+            assert Double.apply(x).dtype is torch.float32
+        assert seen == [torch.float32]
+
+    def test_scaler(self) -> None:
+        weight = nn.Parameter(torch.ones(1, device="cuda"))
+        optimizer = torch.optim.SGD([weight], lr=1.0)
+        scaler = torch.amp.GradScaler("cuda", init_scale=4.0)
+        scaler.scale(weight * float("inf")).sum().backward()
+        scaler.step(optimizer)
+        scaler.update()
+        assert (weight.item(), scaler.get_scale()) == (1.0, 2.0)
+        scaler.update(torch.tensor(8.0, device="cuda"))
+        assert scaler.get_scale() == 8.0
+
+
+def test_mixed_precision_can_be_turned_off() -> None:
+    with virtual_cuda(mixed_precision=False):
+        scaler = torch.amp.GradScaler("cuda", enabled=True)
+        with torch.autocast("cuda", torch.float16, True), torch.autocast("cpu", dtype=torch.bfloat16):
+            assert torch.mm(torch.ones(2, 2), torch.ones(2, 2)).dtype is torch.float32
+    assert not scaler.is_enabled()
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_everything_is_restored(fails: bool) -> None:
+    owners = (torch, torch.cuda, torch.amp.GradScaler, torch.autocast, torch.amp.autocast_mode, DataLoader)
+    with virtual_cuda():  # what PyTorch imports late is there before the comparison
+        pass
+    before = [dict(vars(owner)) for owner in owners]
+    try:
+        with virtual_cuda():
+            if fails:
+                with torch.autocast("cuda"):
+                    raise KeyError
+    except KeyError:
+        pass
+    assert [dict(vars(owner)) for owner in owners] == before
+    assert not torch.is_autocast_enabled()
+    assert torch.mm(torch.ones(2, 2), torch.ones(2, 2)).dtype is torch.float32
+    assert not torch.overrides._get_current_function_mode_stack()

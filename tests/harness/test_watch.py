@@ -1,0 +1,471 @@
+"""The watch reports what a real run does wrong, where it does it, and nothing else."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from amplint.harness import watch
+from amplint.harness.watch import Report
+
+
+@dataclass
+class Loop:
+    """A model, its optimizer, a scaler and a batch; built anew for each test."""
+
+    model: nn.Module = field(default_factory=lambda: nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1)))
+    scaler: torch.amp.GradScaler = field(default_factory=lambda: torch.amp.GradScaler("cpu", init_scale=256.0))
+    x: torch.Tensor = field(default_factory=lambda: torch.randn(32, 8))
+    y: torch.Tensor = field(default_factory=lambda: torch.randn(32, 1))
+
+    def __post_init__(self) -> None:
+        self.optimizer: torch.optim.Optimizer = torch.optim.SGD(self.model.parameters(), lr=1e-3)
+
+    def loss(self) -> torch.Tensor:
+        with torch.autocast("cpu", dtype=torch.float16):
+            return F.mse_loss(self.model(self.x), self.y)
+
+
+@pytest.fixture(autouse=True)
+def seeded() -> Iterator[None]:
+    torch.manual_seed(0)
+    yield
+
+
+RIGHT: list[Callable[[], None]] = []
+WRONG: list[tuple[Callable[[], None], dict[str, str]]] = []
+
+
+def right(scenario: Callable[[], None]) -> Callable[[], None]:
+    RIGHT.append(scenario)
+    return scenario
+
+
+def wrong(**where: str) -> Callable[[Callable[[], None]], Callable[[], None]]:
+    """The codes that a scenario draws, and the text of the row that each is reported at."""
+
+    def register(scenario: Callable[[], None]) -> Callable[[], None]:
+        WRONG.append((scenario, where))
+        return scenario
+
+    return register
+
+
+@right
+def typical() -> None:
+    loop = Loop()
+    for _ in range(3):
+        loop.optimizer.zero_grad()
+        loop.scaler.scale(loop.loss()).backward()
+        loop.scaler.step(loop.optimizer)
+        loop.scaler.update()
+
+
+@right
+def fused_optimizer() -> None:
+    loop = Loop()
+    loop.optimizer = torch.optim.Adam(loop.model.parameters(), fused=True)
+    for _ in range(3):
+        loop.optimizer.zero_grad()
+        loop.scaler.scale(loop.loss()).backward()
+        loop.scaler.step(loop.optimizer)
+        loop.scaler.update()
+
+
+@right
+def clipping() -> None:
+    loop = Loop()
+    for _ in range(3):
+        loop.optimizer.zero_grad(set_to_none=False)
+        loop.scaler.scale(loop.loss()).backward()
+        loop.scaler.unscale_(loop.optimizer)
+        nn.utils.clip_grad_norm_(loop.model.parameters(), 1.0)
+        loop.scaler.step(loop.optimizer)
+        loop.scaler.update()
+
+
+@right
+def accumulation_over_several_losses() -> None:
+    loop = Loop()
+    for index in range(4):
+        first, second = loop.scaler.scale([loop.loss() / 2, loop.loss() / 2])
+        (first + second).backward()
+        if index % 2:
+            loop.scaler.step(loop.optimizer)
+            loop.scaler.update()
+            loop.optimizer.zero_grad()
+
+
+@right
+def iterator_of_losses() -> None:
+    loop = Loop()
+    for scaled in loop.scaler.scale(iter([loop.loss(), loop.loss()])):
+        scaled.backward()
+    loop.scaler.step(loop.optimizer)
+    loop.scaler.update()
+
+
+@right
+def gradient_penalty() -> None:
+    loop = Loop()
+    for _ in range(2):
+        loop.optimizer.zero_grad()
+        loss = loop.loss()
+        scaled = torch.autograd.grad(loop.scaler.scale(loss), loop.model.parameters(), create_graph=True)
+        norm = sum((gradient / loop.scaler.get_scale()).pow(2).sum() for gradient in scaled).sqrt()
+        loop.scaler.scale(loss + norm).backward()
+        loop.scaler.step(loop.optimizer)
+        loop.scaler.update()
+
+
+@right
+def two_models_one_update() -> None:
+    loop, other = Loop(), Loop()
+    for _ in range(2):
+        loop.optimizer.zero_grad()
+        other.model.zero_grad()
+        loop.scaler.scale(loop.loss()).backward()
+        loop.scaler.scale(other.loss()).backward()
+        loop.scaler.unscale_(loop.optimizer)
+        loop.scaler.step(loop.optimizer)
+        loop.scaler.step(other.optimizer)
+        loop.scaler.update()
+
+
+@right
+def float32() -> None:
+    loop = Loop()
+    for _ in range(2):
+        loop.optimizer.zero_grad()
+        F.mse_loss(loop.model(loop.x), loop.y).backward()
+        nn.utils.clip_grad_norm_(loop.model.parameters(), 1.0)
+        loop.optimizer.step()
+
+
+@right
+def disabled_scaler() -> None:
+    loop = Loop(scaler=torch.amp.GradScaler("cpu", enabled=False))
+    for _ in range(2):
+        loop.scaler.scale(loop.loss()).backward()
+        loop.scaler.unscale_(loop.optimizer)
+        loop.scaler.step(loop.optimizer)
+        loop.scaler.update()
+
+
+@right
+def skipped_step() -> None:
+    loop = Loop()
+    loop.scaler.scale(loop.loss() * float("inf")).backward()
+    loop.scaler.step(loop.optimizer)
+    loop.scaler.update()
+
+
+@right
+def new_scale() -> None:
+    loop = Loop()
+    for _ in range(2):
+        loop.optimizer.zero_grad()
+        loop.scaler.scale(loop.loss()).backward()
+        loop.scaler.step(loop.optimizer)
+        loop.scaler.update()
+        loop.scaler.update(128.0)
+
+
+@right
+def scaled_gradients_thrown_away() -> None:
+    loop = Loop()
+    loop.scaler.scale(loop.loss()).backward()
+    for parameter in loop.model.parameters():
+        parameter.grad = None
+    F.mse_loss(loop.model(loop.x), loop.y).backward()
+    loop.optimizer.step()
+
+
+@right
+def cleared_by_hand() -> None:
+    loop = Loop()
+    loop.scaler.scale(loop.loss()).backward()
+    for parameter in loop.model.parameters():
+        if parameter.grad is not None and parameter.grad.shape:
+            parameter.grad.detach_()
+            parameter.grad.zero_()
+
+
+@right
+def checkpointed_blocks() -> None:
+    loop = Loop()
+    body = loop.model
+    for reentrant in (True, False):
+        x = loop.x.requires_grad_()
+        out = torch.utils.checkpoint.checkpoint(body, x, use_reentrant=reentrant)
+        loop.scaler.scale(F.mse_loss(out, loop.y)).backward()
+        loop.scaler.step(loop.optimizer)
+        loop.scaler.update()
+        loop.optimizer.zero_grad()
+
+
+@right
+def thawed_parameters() -> None:
+    loop = Loop()
+    loop.model.requires_grad_(False)
+    loop.optimizer = torch.optim.SGD(loop.model.parameters(), lr=1e-3)
+    loop.model.requires_grad_(True)
+    for _ in range(2):
+        loop.scaler.scale(loop.loss()).backward()
+        loop.scaler.step(loop.optimizer)
+        loop.scaler.update()
+
+
+@right
+def two_optimizers_of_the_same_weights() -> None:
+    loop = Loop()
+    unused = torch.optim.Adam(loop.model.parameters())
+    for _ in range(2):
+        loop.scaler.scale(loop.loss()).backward()
+        loop.scaler.step(loop.optimizer)
+        loop.scaler.update()
+    assert not unused.state
+
+
+@right
+def scaler_of_a_subclass() -> None:
+    class Scaler(torch.amp.GradScaler):
+        def unscale_(self, optimizer: torch.optim.Optimizer) -> None:
+            super().unscale_(optimizer)
+
+    loop = Loop(scaler=Scaler("cpu", init_scale=256.0))
+    for _ in range(2):
+        loop.scaler.scale(loop.loss()).backward()
+        loop.scaler.unscale_(loop.optimizer)
+        nn.utils.clip_grad_norm_(loop.model.parameters(), 1.0)
+        loop.scaler.step(loop.optimizer)
+        loop.scaler.update()
+
+
+@wrong(AMP101="loop.optimizer.step()")
+def plain_step() -> None:
+    loop = Loop()
+    for _ in range(2):
+        loop.optimizer.zero_grad()
+        loop.scaler.scale(loop.loss()).backward()
+        loop.optimizer.step()
+
+
+@wrong(AMP101="other.optimizer.step()")
+def plain_step_of_the_second_optimizer() -> None:
+    loop, other = Loop(), Loop()
+    loop.scaler.scale(loop.loss() + other.loss()).backward()
+    loop.scaler.step(loop.optimizer)
+    other.optimizer.step()
+    loop.scaler.update()
+
+
+@wrong(AMP101="loop.optimizer.step()")
+def plain_step_after_unscale() -> None:
+    loop = Loop()
+    loop.scaler.scale(loop.loss()).backward()
+    loop.scaler.unscale_(loop.optimizer)
+    loop.optimizer.step()
+    loop.scaler.update()
+
+
+@wrong(AMP102="loop.scaler.step(loop.optimizer)")
+def missing_update() -> None:
+    loop = Loop()
+    for _ in range(2):
+        loop.optimizer.zero_grad()
+        loop.scaler.scale(loop.loss()).backward()
+        loop.scaler.step(loop.optimizer)
+
+
+@wrong(AMP102="loop.scaler.step(loop.optimizer)")
+def missing_last_update() -> None:
+    loop = Loop()
+    loop.scaler.scale(loop.loss()).backward()
+    loop.scaler.step(loop.optimizer)
+
+
+@wrong(AMP103="nn.utils.clip_grad_norm_(loop.model.parameters(), 1.0)")
+def clip_while_scaled() -> None:
+    loop = Loop()
+    loop.scaler.scale(loop.loss()).backward()
+    nn.utils.clip_grad_norm_(loop.model.parameters(), 1.0)
+    loop.scaler.step(loop.optimizer)
+    loop.scaler.update()
+
+
+@wrong(AMP103="nn.utils.clip_grad_value_(loop.model.parameters(), 1.0)")
+def clip_values_while_scaled() -> None:
+    loop = Loop()
+    loop.scaler.scale(loop.loss()).backward()
+    assert all(parameter.grad is not None for parameter in loop.model.parameters())
+    nn.utils.clip_grad_value_(loop.model.parameters(), 1.0)
+    loop.scaler.step(loop.optimizer)
+    loop.scaler.update()
+
+
+@wrong(AMP104="sum(parameter.grad.norm() for parameter in loop.model.parameters())")
+def use_while_scaled() -> None:
+    loop = Loop()
+    loop.scaler.scale(loop.loss()).backward()
+    sum(parameter.grad.norm() for parameter in loop.model.parameters())
+    loop.scaler.step(loop.optimizer)
+    loop.scaler.update()
+
+
+@wrong(AMP104="parameter.grad.data.mul_(0.5)")
+def change_while_scaled() -> None:
+    loop = Loop()
+    loop.scaler.scale(loop.loss()).backward()
+    for parameter in loop.model.parameters():
+        parameter.grad.data.mul_(0.5)
+    loop.scaler.step(loop.optimizer)
+    loop.scaler.update()
+
+
+@wrong(AMP105="loop.loss().backward()")
+def unscaled_backward() -> None:
+    loop = Loop()
+    loop.scaler.scale(loop.loss())
+    loop.loss().backward()
+    loop.scaler.step(loop.optimizer)
+    loop.scaler.update()
+
+
+@wrong(AMP105="loop.loss().backward()")
+def one_of_two_backwards_unscaled() -> None:
+    loop = Loop()
+    loop.scaler.scale(loop.loss()).backward()
+    loop.loss().backward()
+    loop.scaler.step(loop.optimizer)
+    loop.scaler.update()
+
+
+@wrong(AMP106="loop.scaler.unscale_(loop.optimizer)  # again")
+def repeated_unscale() -> None:
+    loop = Loop()
+    loop.scaler.scale(loop.loss()).backward()
+    loop.scaler.unscale_(loop.optimizer)
+    loop.scaler.unscale_(loop.optimizer)  # again
+
+
+@wrong(AMP107="loop.scaler.update()  # too early")
+def scale_changed_within_a_window() -> None:
+    loop, other = Loop(), Loop()
+    loop.scaler.scale(loop.loss()).backward()
+    loop.scaler.scale(other.loss()).backward()
+    loop.scaler.step(other.optimizer)
+    loop.scaler.update()  # too early
+    loop.scaler.scale(loop.loss()).backward()
+    loop.scaler.step(loop.optimizer)
+    loop.scaler.update()
+
+
+@wrong(AMP109="loop.scaler.scale(loop.loss()).backward()  # adds")
+def accumulation_after_unscale() -> None:
+    loop = Loop()
+    loop.scaler.scale(loop.loss()).backward()
+    loop.scaler.unscale_(loop.optimizer)
+    loop.scaler.scale(loop.loss()).backward()  # adds
+    loop.scaler.step(loop.optimizer)
+    loop.scaler.update()
+
+
+@wrong(AMP110="loop.scaler.step(loop.optimizer)  # again")
+def repeated_step() -> None:
+    loop = Loop()
+    loop.scaler.scale(loop.loss()).backward()
+    loop.scaler.step(loop.optimizer)
+    loop.scaler.step(loop.optimizer)  # again
+
+
+def observe(scenario: Callable[[], None]) -> Report:
+    try:
+        with watch() as report:
+            scenario()
+    except (RuntimeError, AssertionError):
+        pass  # PyTorch's own error for what was reported just before
+    return report
+
+
+@pytest.mark.parametrize("scenario", RIGHT, ids=lambda scenario: scenario.__name__)
+def test_right_code_is_silent(scenario: Callable[[], None]) -> None:
+    with watch() as report:
+        scenario()
+    assert report.findings == []
+
+
+@pytest.mark.parametrize(("scenario", "where"), WRONG, ids=lambda value: getattr(value, "__name__", ""))
+def test_misuse_is_reported_where_it_happens(scenario: Callable[[], None], where: dict[str, str]) -> None:
+    rows, first = inspect.getsourcelines(scenario)
+    report = observe(scenario)
+    assert {found.filename for found in report.findings} == {__file__}
+    assert {found.code: rows[found.row - first].strip() for found in report.findings} == where
+
+
+def test_each_place_is_reported_once() -> None:
+    assert len(observe(plain_step).findings) == 1
+
+
+def test_a_finding_names_its_cause() -> None:
+    (found,) = observe(plain_step_after_unscale).findings
+    (message, site), *_ = found.causes
+    assert message == "unscaled here"
+    assert site.row == found.row - 1
+    assert str(found).startswith(f"{__file__}:{found.row}:")
+
+
+def test_steps_are_counted() -> None:
+    assert observe(typical).steps == 3
+    skipped = observe(skipped_step)
+    assert (skipped.steps, skipped.skipped_steps) == (0, 1)
+
+
+def test_what_was_there_before_is_watched_too() -> None:
+    loop = Loop()
+    with watch() as report:
+        loop.scaler.scale(loop.loss()).backward()
+        loop.optimizer.step()
+    assert [found.code for found in report.findings] == ["AMP101"]
+
+
+def test_a_scaler_that_goes_on_after_the_watch_owes_nothing_yet() -> None:
+    loop = Loop()
+    with watch() as report:
+        loop.scaler.scale(loop.loss()).backward()
+        loop.scaler.step(loop.optimizer)
+    assert report.findings == []
+    loop.scaler.update()
+
+
+def test_helpers_in_torch_are_reported_at_the_user() -> None:
+    loop = Loop()
+    with watch() as report:
+        loop.scaler.scale(loop.loss()).backward()
+        nn.utils.parameters_to_vector(parameter.grad for parameter in loop.model.parameters())
+    assert [(found.code, found.filename) for found in report.findings] == [("AMP104", __file__)]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_nothing_is_left_behind(fails: bool) -> None:
+    loop = Loop()
+    owners = (torch.amp.GradScaler, torch.optim.Optimizer, nn.Module, torch.autograd)
+    before = [dict(vars(owner)) for owner in owners]
+    try:
+        with watch():
+            loop.scaler.scale(loop.loss()).backward()
+            if fails:
+                raise KeyError
+    except KeyError:
+        pass
+    assert [dict(vars(owner)) for owner in owners] == before
+    assert not sys.modules["torch.optim.optimizer"]._global_optimizer_pre_hooks
+    assert not any(parameter._post_accumulate_grad_hooks for parameter in loop.model.parameters())
+    assert not torch.overrides._get_current_function_mode_stack()
