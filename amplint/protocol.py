@@ -166,7 +166,10 @@ class ProtocolState:
 
     def with_marks(self, optimizers: Iterable[Key], marks: frozenset[Mark]) -> ProtocolState:
         """This state with the gradients of ``optimizers`` replaced."""
-        return replace(self, gradients={**self.gradients, **dict.fromkeys(optimizers, marks)})
+        gradients = {**self.gradients, **dict.fromkeys(optimizers, marks)}
+        if marks == UNSEEN:  # as if never heard of, so that equal states are equal
+            gradients = {optimizer: known for optimizer, known in gradients.items() if known != UNSEEN}
+        return replace(self, gradients=gradients)
 
 
 Step = tuple[ProtocolState, tuple[Violation, ...]]
@@ -431,7 +434,9 @@ def _note_cleared(state: ProtocolState, event: Event) -> ProtocolState:
     """The records of the optimizers whose gradients are no longer those that were unscaled."""
     for key, scaler in state.scalers.items():
         if any(r.optimizer in event.optimizers and not r.cleared_since for r in scaler.records):
-            records = (replace(r, cleared_since=r.cleared_since or r.optimizer in event.optimizers) for r in scaler.records)
+            records = (
+                replace(r, cleared_since=r.cleared_since or r.optimizer in event.optimizers) for r in scaler.records
+            )
             state = state.with_scaler(key, replace(scaler, records=tuple(records)))
     return state
 

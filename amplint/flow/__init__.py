@@ -15,6 +15,7 @@ from amplint.flow.lowering import lower
 from amplint.flow.machine import Found
 from amplint.flow.program import Scope
 from amplint.flow.relevance import prune
+from amplint.flow.values import forget_abbreviations
 from amplint.syntax.names import Names
 from amplint.syntax.tree import SyntaxTree
 
@@ -45,6 +46,7 @@ class ProtocolReport:
 
 def explore(tree: SyntaxTree, names: Names) -> ProtocolReport:
     """Explore every path of a document."""
+    forget_abbreviations()
     program = lower(tree, names)
     prune(program)
     exploration = Explorer(program, tree.text).run()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from amplint.flow import program as ir
-from amplint.flow.values import Key, LearntMore
+from amplint.flow.values import Key, LearntMore, spelled_out
 from amplint.flow.vocabulary import FRAMEWORKS
 
 _FRAMEWORK_IMPORT = re.compile(rf"^\s*(?:from|import)\s+(?:{'|'.join(sorted(FRAMEWORKS))})\b", re.MULTILINE)
@@ -74,6 +74,7 @@ _OPTIMIZER_NAME = re.compile(r"(?i)(^|_)opt(im\w*|s)?(_|\d|$)|optim")
 
 def name_of(key: Key) -> str:
     """The identifier by which the program reaches a value."""
+    key = spelled_out(key)
     if key and key[0] in ("param", "local", "global", "variable", "attribute"):
         return str(key[2])
     if key and key[0] in ("element", "item"):
@@ -83,11 +84,13 @@ def name_of(key: Key) -> str:
 
 def _is_part_of_a_stranger(key: Key) -> bool:
     """An attribute of an object that some unseen function made: a framework's own scaler, say."""
+    key = _making(key)
+    return bool(key) and key[0] == "attribute" and _making(key[1])[:1] in (("call",), ("item",))
+
+
+def _making(key: Key) -> Key:
+    """How a value came about, whatever it was named since."""
+    key = spelled_out(key)
     while key and key[0] == "variable":
-        key = key[3]
-    if not key or key[0] != "attribute":
-        return False
-    base = key[1]
-    while base and base[0] == "variable":
-        base = base[3]
-    return bool(base) and base[0] in ("call", "item")
+        key = spelled_out(key[3])
+    return key

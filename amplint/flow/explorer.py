@@ -188,28 +188,24 @@ class Explorer:
             starts = self.root(init, starts, me) or starts
         if statements.kind_of(cls):
             return  # an optimizer's or a scaler's own methods are not a training step
+        called = self.called_on_self(cls)
         for method in cls.methods.values():
-            if method.touches and method.name != "__init__" and not self.is_called(cls, method):
+            if method.touches and method.name != "__init__" and method.name not in called:
                 own = [self.method_start(start, me, cls, method) for start in starts]
                 self.root(method, merge(own, MAX_STARTS), me)
 
-    def is_called(self, cls: ir.Class, method: ir.Function) -> bool:
-        """Whether a method of the same class calls this one: then it is walked from there."""
-        for other in cls.methods.values():
-            if other is method or not other.parameters:
-                continue
-            me = other.parameters[0].name
-            for statement in other.body:
+    def called_on_self(self, cls: ir.Class) -> set[str]:
+        """The methods that other methods of the same class call: they are walked from there."""
+        found: set[str] = set()
+        for method in cls.methods.values():
+            me = method.parameters[0].name if method.parameters else ""
+            for statement in method.body:
                 for node in ir.walk(statement):
-                    if (
-                        isinstance(node, ir.Call)
-                        and isinstance(node.func, ir.Attribute)
-                        and node.func.attr == method.name
-                        and isinstance(node.func.base, ir.Name)
-                        and node.func.base.id == me
-                    ):
-                        return True
-        return False
+                    func = node.func if isinstance(node, ir.Call) else None
+                    if isinstance(func, ir.Attribute) and isinstance(func.base, ir.Name) and func.base.id == me:
+                        if func.attr != method.name:
+                            found.add(func.attr)
+        return found
 
     def method_start(self, start: Path, me: Instance, cls: ir.Class, method: ir.Function) -> Path:
         """The object as ``method`` may find it: what other methods assign as well may have changed since."""

@@ -365,6 +365,12 @@ class Expressions(ABC):
             for after, base in self.evaluate(target.base, path, frame)[:1]:
                 if isinstance(base, (Unknown, Instance)):
                     path = after.forget_facts([("attribute", base.key, target.attr)])
+                    if (
+                        isinstance(value, Unknown)
+                        and not value.holds
+                        and target.attr not in self.machine.program.watched
+                    ):
+                        return path
                     return path.with_attribute(base.key, target.attr, _named(value, "", target.attr))
         if isinstance(target, ir.Item):
             return self.bind_item(target, value, path, frame)

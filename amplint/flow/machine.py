@@ -12,7 +12,7 @@ from amplint.protocol import Event, EventKind, Stage, Violation, advance
 
 MAX_STEPS = 6_000
 """Statements run for one root before the explorer leaves it."""
-MAX_PATHS = 12
+MAX_PATHS = 8
 """Paths carried side by side before those that differ only in decisions are merged."""
 MAX_DEPTH = 8
 """Calls followed into each other."""

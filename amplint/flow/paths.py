@@ -6,7 +6,22 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from amplint.flow.values import Condition, Items, Key, Known, Optimizer, Scaler, Unknown, Value, key_of, parts_of
+from amplint.flow.values import (
+    Condition,
+    Imported,
+    Items,
+    Key,
+    Known,
+    Optimizer,
+    Scaler,
+    Several,
+    Table,
+    Unknown,
+    Value,
+    key_of,
+    parts_of,
+    spelled_out,
+)
 from amplint.protocol import ProtocolState
 
 
@@ -233,7 +248,7 @@ def _words(key: Any) -> Iterable[str]:
     if isinstance(key, str):
         yield key
     elif isinstance(key, tuple):
-        for part in key:
+        for part in spelled_out(key):
             yield from _words(part)
 
 
@@ -270,26 +285,46 @@ def merge(paths: list[Path], limit: int) -> list[Path]:
         return unique
     groups: dict[Path, list[Path]] = {}
     for path in unique:
-        frames = {key: _objects(names) for key, names in path.frames.items()}
-        groups.setdefault(path.but(frames=frames, facts={}, switches=frozenset()), []).append(path)
-    return [_widest(group) for group in groups.values()]
+        groups.setdefault(essence(path), []).append(path)
+    return [widest(group) for group in groups.values()]
+
+
+def essence(path: Path) -> Path:
+    """What of a path the protocol depends on: its scalers and optimizers and their state."""
+    frames = {key: _objects(names) for key, names in path.frames.items()}
+    store = {place: value for place, value in path.store.items() if not _is_ordinary(value)}
+    return path.but(frames=frames, store=store, facts={}, switches=frozenset())
 
 
 def _objects(names: dict[str, Value]) -> dict[str, Value]:
-    return {name: value for name, value in names.items() if not isinstance(value, (Unknown, Condition))}
+    """Without the variables whose value is merely not known, or a number or a text."""
+    return {name: value for name, value in names.items() if not _is_ordinary(value)}
 
 
-def _widest(group: list[Path]) -> Path:
+def _is_ordinary(value: Value) -> bool:
+    if isinstance(value, Known):
+        return value.value is not None and not isinstance(value.value, bool)
+    if isinstance(value, Items):
+        return all(_is_ordinary(part) for part in value.values)
+    if isinstance(value, Table):
+        return all(_is_ordinary(part) for _, part in value.entries)
+    if isinstance(value, Several):
+        return _is_ordinary(value.element)
+    return isinstance(value, (Unknown, Condition, Imported))
+
+
+def widest(group: list[Path]) -> Path:
     """One path for all: it knows what they all know."""
     first = group[0]
-    facts, switches, frames = dict(first.facts), first.switches, dict(first.frames)
+    facts, switches, frames, store = dict(first.facts), first.switches, dict(first.frames), first.store
     for other in group[1:]:
         facts = {key: truth for key, truth in facts.items() if other.facts.get(key) == truth}
-        switches |= other.switches  # a switch chosen both ways stays doubtful
+        switches &= other.switches  # what comes now can come whichever way the others were chosen
         for key, names in frames.items():
             theirs = other.frames.get(key, {})
             frames[key] = {
-                name: value if theirs.get(name) == value else Unknown(("merged", key, name))
+                name: value if theirs.get(name) == value else Unknown(("local", "merged", name))
                 for name, value in names.items()
             }
-    return first.but(frames=frames, facts=facts, switches=switches)
+        store = {place: value for place, value in store.items() if other.store.get(place) == value}
+    return first.but(frames=frames, store=store, facts=facts, switches=switches)

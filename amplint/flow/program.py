@@ -7,7 +7,7 @@ it in source order; the program maps sites back to syntax nodes.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
 import libcst as cst
@@ -323,32 +323,57 @@ class Program:
 
 def children(node: Any) -> Iterator[Any]:
     """The expressions and statements directly inside ``node``; functions and classes are not entered."""
-    if isinstance(node, (Closure, Define, Function, Class)):
-        return
-    for f in fields(node):
-        value = getattr(node, f.name)
-        if isinstance(value, (list, tuple)):
-            for item in value:
-                yield from _nodes(item)
-        else:
+    for name in _FIELDS[type(node)]:
+        value = getattr(node, name)
+        if type(value) in _FIELDS:
+            yield value
+        elif isinstance(value, (list, tuple)):
             yield from _nodes(value)
 
 
-def _nodes(value: Any) -> Iterator[Any]:
-    if isinstance(value, (list, tuple)):
-        for item in value:
-            yield from _nodes(item)
-    elif value is not None and type(value) in _NODE_TYPES:
-        yield value
+def _nodes(values: list[Any] | tuple[Any, ...]) -> Iterator[Any]:
+    for value in values:
+        if type(value) in _FIELDS:
+            yield value
+        elif isinstance(value, (list, tuple)):
+            yield from _nodes(value)
 
 
-_NODE_TYPES = frozenset(
-    {
-        Constant, Name, Attribute, Item, Argument, Call, Operation, Not, All, Either, Compare, Choice, Sequence,
-        Mapping, Each, Bind, Closure, Assign, Augment, Do, If, For, While, Try, With, Match, Return, Raise, Break,
-        Continue, Define, Forget,
-    }
-)  # fmt: skip
+_FIELDS: dict[type, tuple[str, ...]] = {
+    Constant: (),
+    Name: (),
+    Attribute: ("base",),
+    Item: ("base", "index"),
+    Argument: ("value",),
+    Call: ("func", "args"),
+    Operation: ("parts",),
+    Not: ("part",),
+    All: ("parts",),
+    Either: ("parts",),
+    Compare: ("left", "right"),
+    Choice: ("test", "then", "other"),
+    Sequence: ("parts",),
+    Mapping: ("keys", "values"),
+    Each: ("target", "source", "conditions", "element"),
+    Bind: ("value",),
+    Closure: (),
+    Assign: ("targets", "value"),
+    Augment: ("target", "value"),
+    Do: ("value",),
+    If: ("test", "body", "orelse"),
+    For: ("target", "source", "body", "orelse"),
+    While: ("test", "body", "orelse"),
+    Try: ("body", "handlers", "orelse", "final"),
+    With: ("context", "target", "body"),
+    Match: ("subject", "cases"),
+    Return: ("value",),
+    Raise: ("value",),
+    Break: (),
+    Continue: (),
+    Define: (),
+    Forget: ("targets",),
+}
+"""The parts of each kind of node that hold other nodes."""
 
 
 def walk(node: Any) -> Iterator[Any]:

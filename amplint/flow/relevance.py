@@ -67,6 +67,8 @@ class _Relevance:
     def _is_active(self, node: Any) -> bool:
         if isinstance(node, ir.Call):
             name = _called(node)
+            if name == "step" and not node.args and _is_schedule(node.func):
+                return False
             if name in PROTOCOL_METHODS or name in self.touching_names or node.func_externals() & GRAD_SCALERS:
                 return True
             if isinstance(node.func, ir.Attribute):
@@ -323,6 +325,12 @@ def _builds(node: Any) -> bool:
             if names & GRAD_SCALERS or any(is_optimizer_class(name) for name in names):
                 return True
     return False
+
+
+def _is_schedule(func: Any) -> bool:
+    """Whether a ``step`` is that of a learning-rate schedule or a profiler, going by the name."""
+    name = _last(func.base).lower() if isinstance(func, ir.Attribute) else ""
+    return "sched" in name or "prof" in name
 
 
 def _only_raises(body: list[ir.Statement], orelse: list[ir.Statement]) -> bool:

@@ -10,7 +10,7 @@ from amplint.flow import program as ir
 from amplint.flow.calls import Calls
 from amplint.flow.expressions import MODULE, Outcomes
 from amplint.flow.machine import MAX_PATHS, Frame, TooComplex
-from amplint.flow.paths import Path, join, merge
+from amplint.flow.paths import Path, essence, join, merge, widest
 from amplint.flow.values import NONE, Condition, Imported, Key, Optimizer, Scaler, Type, Unknown, Value, key_of
 from amplint.flow.vocabulary import EXPECTED_FAILURES
 from amplint.protocol import Event, EventKind, Stage
@@ -175,14 +175,11 @@ class Statements(Calls):
         made: set[Key] = set()
         self.machine.remade.append(made)
         self.machine.loops += 1
-        seen: set[Path] = set()
+        begun: dict[Path, Path] = {}
         finished: list[Path] = []
         pending = [path]
         while pending:
-            heads = [head for head in merge(pending, MAX_PATHS) if head not in seen]
-            seen.update(heads)
-            if len(seen) > 8 * MAX_PATHS:
-                raise TooComplex
+            heads = _new_heads(pending, begun, path)
             pending = []
             for head in heads:
                 for start, inside in enter(head.forget_facts(made)):
@@ -272,6 +269,25 @@ class Statements(Calls):
                 else:
                     path = self.bind(name, Unknown(("local", frame.function.name, name.attr)), path, frame)
         return [(Exit.NEXT, path, NONE)]
+
+
+def _new_heads(pending: list[Path], begun: dict[Path, Path], entry: Path) -> list[Path]:
+    """The paths with which a loop must begin again: those that bring something that ``begun`` does not cover.
+
+    Where the protocol stands as it stood before, what the loop has decided meanwhile makes no difference: of that
+    only what ``entry`` knew already is kept, so that the walk comes to its end soon.
+    """
+    heads: dict[Path, Path] = {}
+    for path in pending:
+        core = essence(path)
+        known = begun.get(core)
+        head = path
+        if known is not None and path != known:
+            head = widest([known, path])
+            head = head.but(facts={key: truth for key, truth in head.facts.items() if key in entry.facts})
+        if head != known:
+            begun[core] = heads[core] = head
+    return list(heads.values())
 
 
 def _targets(target: ir.Target) -> list[ir.Name | ir.Attribute]:

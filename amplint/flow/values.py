@@ -34,6 +34,9 @@ class Unknown:
     key: Key
     holds: frozenset[Value] = frozenset()
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "key", short(self.key))
+
 
 @dataclass(frozen=True, slots=True)
 class Scaler:
@@ -167,7 +170,7 @@ class Condition:
 
     @property
     def key(self) -> Key:
-        return ("condition", self.tag, *(part if isinstance(part, str) else key_of(part) for part in self.parts))
+        return short(("condition", self.tag, *(part if isinstance(part, str) else key_of(part) for part in self.parts)))
 
 
 Value = (
@@ -187,7 +190,55 @@ def key_of(value: Value) -> Key:
 def parts_of(key: Key) -> frozenset[Key]:
     """``key`` and every key that it is built from."""
     parts = {key}
-    for inner in key:
+    for inner in spelled_out(key):
         if isinstance(inner, tuple):
             parts |= parts_of(inner)
     return frozenset(parts)
+
+
+LARGE = 12
+"""Words of a key beyond which it is abbreviated where it is a part of another."""
+DEEP = 4
+"""Abbreviations within each other beyond which a value is just one that came of many others."""
+
+_abbreviations: dict[Key, Key] = {}
+_spelled_out: dict[Key, Key] = {}
+_depths: dict[Key, int] = {}
+
+
+def short(key: Key) -> Key:
+    """``key`` with its large parts abbreviated: a value computed from many others must not cost their sum each time."""
+    return tuple(_abbreviated(part) if isinstance(part, tuple) and _size(part) > LARGE else part for part in key)
+
+
+def spelled_out(key: Key) -> Key:
+    """What an abbreviation stands for; any other key itself."""
+    return _spelled_out.get(key, key)
+
+
+def forget_abbreviations() -> None:
+    """Start another document."""
+    _abbreviations.clear()
+    _spelled_out.clear()
+    _depths.clear()
+    parts_of.cache_clear()
+
+
+def _abbreviated(key: Key) -> Key:
+    known = _abbreviations.get(key)
+    if known is None:
+        depth = 1 + _depth(key)
+        if depth > DEEP:  # a value that a loop computes from itself would otherwise never come to an end
+            return ("abbreviated", "deep", str(key[0]))
+        known = _abbreviations[key] = ("abbreviated", len(_abbreviations))
+        _spelled_out[known] = key
+        _depths[known] = depth
+    return known
+
+
+def _depth(key: Key) -> int:
+    return max((_depths.get(part, 0) or _depth(part) for part in key if isinstance(part, tuple)), default=0)
+
+
+def _size(key: Key) -> int:
+    return sum(_size(part) if isinstance(part, tuple) else 1 for part in key)
