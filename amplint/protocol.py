@@ -27,7 +27,7 @@ class EventKind(enum.Enum):
     UNSCALE = "unscale"
     SCALER_STEP = "scaler-step"
     OPTIMIZER_STEP = "optimizer-step"
-    """A step of ``optimizers`` that no scaler made."""
+    """A step of ``optimizers`` that no scaler made; ``certain`` where all their gradients come from scaled losses."""
     UPDATE = "update"
     CLEAR_GRADS = "clear-grads"
     CLIP = "clip"
@@ -343,7 +343,7 @@ def _steps_again(scaler: ScalerState, before: Record, event: Event, optimizer: K
 def _optimizer_step(state: ProtocolState, event: Event) -> Step:
     violations: list[Violation] = []
     for optimizer in event.optimizers:
-        mark = _bypassed(state.marks(optimizer))
+        mark = _bypassed(state.marks(optimizer), event.certain)
         if mark is None:
             continue
         how, why = _BYPASS[mark.content]
@@ -379,10 +379,11 @@ _BYPASS = {
 }
 
 
-def _bypassed(marks: frozenset[Mark]) -> Mark | None:
+def _bypassed(marks: frozenset[Mark], all_scaled: bool) -> Mark | None:
     """The contribution that a plain step must not meet, if one is surely there."""
     suspects = [mark for mark in marks if mark.content in _BYPASS]
-    sure = [mark for mark in suspects if mark.certain] or (suspects if len(suspects) == len(marks) else [])
+    others = [mark for mark in marks if mark.content not in _BYPASS and not (all_scaled and mark in UNSEEN)]
+    sure = [mark for mark in suspects if mark.certain] or ([] if others else suspects)
     return min(sure, key=lambda mark: (mark.content.value, repr(mark.site))) if sure else None
 
 

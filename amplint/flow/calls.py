@@ -168,7 +168,8 @@ class Calls(Expressions):
         outcomes: Outcomes = []
         for after, optimizers in self.stepped(args, kwargs, path):
             kind = EventKind.SCALER_STEP if enabled else EventKind.OPTIMIZER_STEP
-            after = self.machine.emit(after, Event(kind, site, scaler.key if enabled else None, optimizers))
+            key = scaler.key if enabled else None
+            after = self.machine.emit(after, Event(kind, site, key, optimizers, certain=enabled))
             outcomes.append((after, Unknown(("call", scaler.key, "step"))))
         return outcomes
 
@@ -182,6 +183,7 @@ class Calls(Expressions):
             self.machine.know_optimizer(given.key, given.key[0] == "element")
             return [(path, (given.key,))]
         if isinstance(given, Optimizer):
+            self.machine.evidence.note_stepped(given.key)
             return [(after, (given.key,)) for after in path.assume(Condition("none", (given,)), False)]
         if isinstance(given, Instance):
             self.machine.know_optimizer(given.key)
@@ -204,7 +206,8 @@ class Calls(Expressions):
         if attr == "step":
             if args or kwargs:  # a closure runs backward by itself
                 return self.unknown_call(optimizer, args, kwargs, site, path)
-            event = Event(EventKind.OPTIMIZER_STEP, site, optimizers=(optimizer.key,))
+            certain = self.machine.evidence.is_scaled_only(optimizer.key)
+            event = Event(EventKind.OPTIMIZER_STEP, site, optimizers=(optimizer.key,), certain=certain)
             return [(self.machine.emit(path, event), NONE)]
         if attr == "zero_grad":
             event = Event(EventKind.CLEAR_GRADS, site, optimizers=(optimizer.key,))
@@ -229,6 +232,7 @@ class Calls(Expressions):
             if isinstance(scaler, Unknown):  # not known for a scaler, but used as one
                 self.machine.evidence.used_as_scaler(scaler.key, "scale")
         if not scalers:
+            self.machine.evidence.note_plain_backward()
             if any(self.may_be_scaled(loss) for loss in losses):
                 return self.machine.forget_gradients(path)
             return self.machine.backward(path, site, None)
@@ -341,9 +345,11 @@ class Calls(Expressions):
             return [(self.machine.forget_gradients(path), NONE)]
         if attr == "backward":
             if args or kwargs.keys() - {"retain_graph", "create_graph", "gradient", "inputs"}:
+                evidence.note_plain_backward()
                 return self.unknown_call(receiver, args, kwargs, site, self.machine.forget_gradients(path), attr)
             return [(self.backward([receiver], site, path), NONE)]
         if "backward" in attr:
+            evidence.note_plain_backward()
             path = self.machine.forget_gradients(path)
         return self.unknown_call(receiver, args, kwargs, site, path, attr)
 
@@ -521,6 +527,7 @@ class Calls(Expressions):
         if any(name.startswith(HARMLESS_FUNCTIONS) for name in names):
             return [(path, self.opaque_result(function.key, [], {}))]
         if any("backward" in name.rpartition(".")[2] for name in names):
+            self.machine.evidence.note_plain_backward()
             path = self.machine.forget_gradients(path)
         return self.unknown_call(function, args, kwargs, site, path)
 

@@ -27,6 +27,7 @@ class Evidence:
         self.updated: set[Key] = set()
         self.escaped: set[Key] = set()
         self._signs: dict[Key, set[str]] = {}
+        self.plain_backward = False
         self.size = 0
         self.updated_names = {
             node.func.base.attr if isinstance(node.func.base, ir.Attribute) else node.func.base.id
@@ -61,6 +62,24 @@ class Evidence:
         named = _OPTIMIZER_NAME.search(name_of(key))
         if "stepped" in signs or ({"zero_grad", "step"} <= signs and named):
             self._grow(self.optimizers, key)
+
+    def note_stepped(self, optimizer: Key) -> None:
+        """A scaler steps this optimizer, which was known for one already."""
+        signs = self._signs.setdefault(optimizer, set())
+        if "stepped" not in signs:
+            signs.add("stepped")
+            self.size += 1
+
+    def note_plain_backward(self) -> None:
+        """Some loss is backpropagated that no scaler is seen to have scaled."""
+        if not self.plain_backward:
+            self.plain_backward = True
+            self.size += 1
+            raise LearntMore
+
+    def is_scaled_only(self, optimizer: Key) -> bool:
+        """Whether all gradients of an optimizer are scaled: a scaler steps it elsewhere, and nothing else goes back."""
+        return not self.plain_backward and "stepped" in self._signs.get(optimizer, ())
 
     def _grow(self, known: set[Key], key: Key) -> None:
         if key not in known:

@@ -60,6 +60,7 @@ class MissingUpdate(Rule):
     def check(self, context: Context) -> Iterator[Finding]:
         """Yield the calls that owe an update."""
         report = context.protocol
+        repeated = {found.violation.site for found in report.violations if found.violation.code == "AMP106"}
         for found in report.violations:
             violation = found.violation
             if violation.code != self.code:
@@ -70,7 +71,7 @@ class MissingUpdate(Rule):
             scaler = intent.scaler_text(violation)
             related = [context.related(report.node(c.site), c.message) for c in violation.causes]
             candidates: tuple[Fix, ...] = ()
-            if found.skips_step:
+            if found.skips_step and violation.site not in repeated:
                 place = report.node(found.detour)
                 message = f"this path skips `{scaler or 'scaler'}.update()` after `unscale_()`"
                 related.insert(0, context.related(report.node(violation.site), "unscaled here"))
