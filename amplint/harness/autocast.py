@@ -34,14 +34,11 @@ def _emulate_regions(patches: Patches, mixed_precision: bool) -> None:
     init = autocast.__init__
     enter: Callable[..., Any] = autocast.__enter__
     leave: Callable[..., Any] = autocast.__exit__
-    parameters = inspect.signature(init)
+    make = init if mixed_precision else _disabled(init)
 
     @functools.wraps(init)
     def with_companion(self: Any, *args: Any, **kwargs: Any) -> None:
-        bound = parameters.bind(self, *args, **kwargs)
-        if not mixed_precision:
-            bound.arguments["enabled"] = False
-        init(*bound.args, **bound.kwargs)
+        make(self, *args, **kwargs)
         self._amplint_companion = None
         if is_cuda(self.device):
             companion = autocast.__new__(autocast)
@@ -72,19 +69,28 @@ def _emulate_regions(patches: Patches, mixed_precision: bool) -> None:
 
 
 def _emulate_scaler(patches: Patches, mixed_precision: bool) -> None:
-    init = GradScaler.__init__
-    parameters = inspect.signature(init)
+    init = GradScaler.__init__ if mixed_precision else _disabled(GradScaler.__init__)
 
     @functools.wraps(init)
     def on_cpu(self: Any, *args: Any, **kwargs: Any) -> None:
-        bound = parameters.bind(self, *args, **kwargs)
-        if not mixed_precision:
-            bound.arguments["enabled"] = False
-        init(*bound.args, **bound.kwargs)
+        init(self, *args, **kwargs)
         if is_cuda(self._device):
             self._device = "cpu"  # update(new_scale) compares it with where the scale's tensor is
 
     patches.set(GradScaler, "__init__", on_cpu)
+
+
+def _disabled(init: Callable[..., None]) -> Callable[..., None]:
+    """``init`` with ``enabled=False``, however it was given."""
+    parameters = inspect.signature(init)
+
+    @functools.wraps(init)
+    def disabled(self: Any, *args: Any, **kwargs: Any) -> None:
+        bound = parameters.bind(self, *args, **kwargs)
+        bound.arguments["enabled"] = False
+        init(*bound.args, **bound.kwargs)
+
+    return disabled
 
 
 def _emulate_casts(patches: Patches) -> None:

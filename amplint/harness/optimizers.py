@@ -26,7 +26,7 @@ class Optimizers:
         self._references: dict[int, weakref.ref[Any]] = {}
         self._owners: Any = WeakIdKeyDictionary()  # parameter -> keys of its optimizers
         self._sharing: dict[int, set[int]] = {}
-        self._hooked: Any = WeakIdKeyDictionary()
+        self._unhooked: Any = WeakIdKeyDictionary()
         self._handles: list[RemovableHandle] = []
 
     def install(self, patches: Patches) -> None:
@@ -84,15 +84,18 @@ class Optimizers:
 
     def hook_parameters(self) -> None:
         """Hook the parameters that have begun to require a gradient."""
-        for parameter in self._owners:
-            if parameter.requires_grad and parameter.is_leaf and parameter not in self._hooked:
-                self._hooked[parameter] = True
+        with torch._C.DisableTorchFunction():
+            ready = [parameter for parameter in self._unhooked if parameter.requires_grad and parameter.is_leaf]
+            for parameter in ready:
+                del self._unhooked[parameter]
                 self._handles.append(parameter.register_post_accumulate_grad_hook(self._on_gradient))
 
     def _own(self, optimizer: Any) -> None:
         key = self._keys[optimizer]
         for group in optimizer.param_groups:
             for parameter in group["params"]:
+                if parameter not in self._owners:
+                    self._unhooked[parameter] = True
                 others = self.owners(parameter) - {key}
                 self._owners[parameter] = others | {key}
                 for other in others:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import os
 import sys
 import sysconfig
@@ -66,4 +67,5 @@ def _position(code: CodeType, instruction: int, row: int) -> tuple[int, int]:
         start, _, column, _ = next(islice(code.co_positions(), instruction // 2, None), (None, None, None, None))
         if start is not None and column is not None:
             return start, column + 1
-    return row, 1
+    line = linecache.getline(code.co_filename, row)
+    return row, len(line) - len(line.lstrip()) + 1

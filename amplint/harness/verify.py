@@ -55,7 +55,8 @@ def _print_traceback(error: BaseException) -> None:
     """The traceback as Python prints it for the script alone."""
     shown = traceback.TracebackException.from_exception(error)
     _drop_own_frames(shown)
-    print("".join(shown.format()), end="", file=sys.stderr)
+    lines = shown.format() if shown.stack else shown.format_exception_only()  # the script may not have begun
+    print("".join(lines), end="", file=sys.stderr)
 
 
 def _drop_own_frames(shown: traceback.TracebackException | None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
@@ -130,22 +130,25 @@ class _Watcher:
     # Gradients
 
     def _install_zero_grad(self, patches: Patches) -> None:
-        def watched(zero_grad: Callable[..., None], parameters: Callable[[Any], Any]) -> Callable[..., None]:
-            @functools.wraps(zero_grad)
-            def clear(self_: Any, *args: Any, **kwargs: Any) -> None:
-                zero_grad(self_, *args, **kwargs)
-                self._cleared(list(parameters(self_)))
+        of_optimizer, of_module = Optimizer.zero_grad, torch.nn.Module.zero_grad
 
-            return clear
+        @functools.wraps(of_optimizer)
+        def clear_optimizer(optimizer: Optimizer, *args: Any, **kwargs: Any) -> None:
+            of_optimizer(optimizer, *args, **kwargs)
+            key = self._optimizers.key(optimizer)
+            self._cleared(self._optimizers.parameters(key), [key, *self._optimizers.sharing(key)])
 
-        of_groups = watched(Optimizer.zero_grad, lambda optimizer: _parameters(optimizer))
-        of_module = watched(torch.nn.Module.zero_grad, lambda module: module.parameters())
-        patches.set(Optimizer, "zero_grad", of_groups)
-        patches.set(torch.nn.Module, "zero_grad", of_module)
+        @functools.wraps(of_module)
+        def clear_module(module: torch.nn.Module, *args: Any, **kwargs: Any) -> None:
+            of_module(module, *args, **kwargs)
+            parameters = list(module.parameters())
+            self._cleared(parameters, sorted(frozenset().union(*map(self._optimizers.owners, parameters))))
 
-    def _cleared(self, parameters: list[torch.Tensor]) -> None:
+        patches.set(Optimizer, "zero_grad", clear_optimizer)
+        patches.set(torch.nn.Module, "zero_grad", clear_module)
+
+    def _cleared(self, parameters: Iterable[torch.Tensor], keys: list[int]) -> None:
         identities = set(map(id, parameters))
-        keys = sorted({key for parameter in parameters for key in self._optimizers.owners(parameter)})
         emptied = self._optimizers.emptied(keys, lambda parameter: id(parameter) in identities)
         if emptied:
             self._send(EventKind.CLEAR_GRADS, user_site(), optimizers=emptied)
@@ -175,8 +178,3 @@ class _Watcher:
 
     def _used(self, parameter: torch.Tensor) -> None:
         self._send(EventKind.USE_GRADS, user_site(), optimizers=sorted(self._optimizers.owners(parameter)))
-
-
-def _parameters(optimizer: Optimizer) -> Iterator[torch.Tensor]:
-    for group in optimizer.param_groups:
-        yield from group["params"]

@@ -9,12 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-torch = pytest.importorskip("torch")
-
-from amplint.harness import Report, virtual_cuda, watch  # noqa: E402
-from amplint.harness.script import run_script  # noqa: E402
+from amplint.harness import Report, virtual_cuda, watch
+from amplint.harness.script import run_script
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 

@@ -103,7 +103,7 @@ def test_script_that_does_not_compile(script: Path, capsys: pytest.CaptureFixtur
     script.write_text("for\n")
     assert main(str(script)) == 1
     error = capsys.readouterr().err
-    assert f'File "{script}", line 1' in error
+    assert error.startswith(f'  File "{script}", line 1')
     assert error.splitlines()[-1].startswith("SyntaxError: ")
 
 
