@@ -117,7 +117,8 @@ class ScalerState:
     def owing_update(self) -> Record | None:
         """The last step, or else the last unscale, that no update has followed."""
         steps = [record for record in self.records if record.stage is Stage.STEPPED]
-        return (steps or [*self.records] or [None])[-1]
+        owing = steps or self.records
+        return owing[-1] if owing else None
 
 
 @dataclass(frozen=True, slots=True)

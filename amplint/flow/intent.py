@@ -59,7 +59,9 @@ class Intent:
         code = f"{scaler}.update()"
         loop = _loop_over_optimizers(self.tree, call, around)
         insertion = insert_line_after(self.tree, loop, code) if loop else insert_after(self.tree, statement, code)
-        return insertion and self.document.edit(insertion.offset, insertion.offset, insertion.content)
+        if insertion is None:
+            return None
+        return self.document.edit(insertion.offset, insertion.offset, insertion.content)
 
     def guard(self, violation: Violation) -> tuple[str, bool] | None:
         """The test around the cause of a violation, and whether the cause stands where it holds."""

@@ -102,13 +102,13 @@ class _Relevance:
 
     def _objects(self) -> set[str]:
         """Identifiers that are used as a scaler or an optimizer anywhere in the file."""
-        calls = [n for n in self.all_nodes if isinstance(n, ir.Call) and isinstance(n.func, ir.Attribute)]
+        methods = [(n.func, n) for n in self.all_nodes if isinstance(n, ir.Call) and isinstance(n.func, ir.Attribute)]
         used: dict[str, set[str]] = {}
-        for call in calls:
-            used.setdefault(_last(call.func.base), set()).add(call.func.attr)
-        found = {name for name, methods in used.items() if methods & SCALER_CHECKS or {"zero_grad", "step"} <= methods}
-        for call in calls:
-            if call.func.attr in ("step", "unscale_") and _last(call.func.base) in found:
+        for method, _ in methods:
+            used.setdefault(_last(method.base), set()).add(method.attr)
+        found = {name for name, calls in used.items() if calls & SCALER_CHECKS or {"zero_grad", "step"} <= calls}
+        for method, call in methods:
+            if method.attr in ("step", "unscale_") and _last(method.base) in found:
                 found.update(_last(argument.value) for argument in call.args[:1])
         for node in self.all_nodes:
             if isinstance(node, ir.Assign) and _builds(node.value):

@@ -41,7 +41,7 @@ class Statements(Calls):
 
     def retire(self, path: Path, frame: Frame, returned: Value) -> Path:
         """The end of the scalers that were made in ``frame`` and that nothing outside it can reach."""
-        own = [key for key in path.protocol.scalers if key[0] == "new" and key[2] == frame.key]
+        own = [key for key in path.protocol.scalers if isinstance(key, tuple) and _is_made_in(key, frame)]
         if not own:
             return path
         outer = [value for key, names in path.frames.items() if key != frame.key for value in names.values()]
@@ -148,7 +148,7 @@ class Statements(Calls):
             current = merge(following, MAX_PATHS)
         for after in current:
             ends += self.block(node.orelse, after, frame)
-        return ends + broken  # type: ignore[operator]
+        return ends + broken
 
     def repeated(self, node: ir.For, element: Value, path: Path, frame: Frame) -> Ends:
         def enter(before: Path) -> list[tuple[Path, bool]]:
@@ -294,6 +294,11 @@ def _targets(target: ir.Target) -> list[ir.Name | ir.Attribute]:
     if isinstance(target, ir.Sequence):
         return [name for part in target.parts for name in _targets(part)]  # type: ignore[arg-type]
     return [target] if isinstance(target, (ir.Name, ir.Attribute)) else []
+
+
+def _is_made_in(key: Key, frame: Frame) -> bool:
+    """Whether the value of ``key`` was constructed in ``frame``."""
+    return key[0] == "new" and bool(key[2] == frame.key)
 
 
 def _owes_step(path: Path) -> bool:

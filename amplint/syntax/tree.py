@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import libcst as cst
 from libcst._nodes.internal import CodegenState
 
@@ -66,23 +69,12 @@ class _SpanState(CodegenState):
         start = self._starts.pop()
         self.spans.setdefault(node, (start, self.offset))
 
+    @contextmanager
     def record_syntactic_position(
         self, node: cst.CSTNode, *, start_node: cst.CSTNode | None = None, end_node: cst.CSTNode | None = None
-    ) -> _SyntacticSpan:
-        return _SyntacticSpan(self, node, start_node, end_node)
-
-
-class _SyntacticSpan:
-    def __init__(
-        self, state: _SpanState, node: cst.CSTNode, start_node: cst.CSTNode | None, end_node: cst.CSTNode | None
-    ) -> None:
-        self.state, self.node, self.start_node, self.end_node = state, node, start_node, end_node
-
-    def __enter__(self) -> None:
-        self.start = self.state.offset
-
-    def __exit__(self, *_: object) -> None:
-        spans = self.state.spans
-        start = spans[self.start_node][0] if self.start_node is not None else self.start
-        end = spans[self.end_node][1] if self.end_node is not None else self.state.offset
-        spans[self.node] = (start, end)
+    ) -> Iterator[None]:
+        begin = self.offset
+        yield
+        start = begin if start_node is None else self.spans[start_node][0]
+        end = self.offset if end_node is None else self.spans[end_node][1]
+        self.spans[node] = (start, end)
