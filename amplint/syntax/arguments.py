@@ -64,14 +64,7 @@ def quoted(names: Names, near: cst.CSTNode, value: str) -> str:
         if isinstance(parent, cst.FormattedString):  # before Python 3.12 it may not hold its own quotes
             quote = "'" if '"' in parent.start else '"'
             return f"{quote}{value}{quote}"
-    double = single = 0
-    for node in names.parents:
-        if isinstance(node, (cst.SimpleString, cst.FormattedString)):
-            opening = node.quote if isinstance(node, cst.SimpleString) else node.start.lstrip("rRfFbB")
-            double += opening == '"'
-            single += opening == "'"
-    quote = "'" if single > double else '"'
-    return f"{quote}{value}{quote}"
+    return f"{names.quote}{value}{names.quote}"
 
 
 def positional(arguments: Sequence[cst.Arg]) -> list[cst.Arg]:

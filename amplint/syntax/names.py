@@ -6,6 +6,7 @@ One walk over the tree, made without LibCST's visitors and metadata providers, w
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
@@ -165,6 +166,17 @@ class Names:
         while above is not None:
             yield above
             above = self.parents.get(above)
+
+    @functools.cached_property
+    def quote(self) -> str:
+        """The quote that most string literals of the document have; the double one where there is no majority."""
+        balance = 0
+        for node in self.parents:
+            if isinstance(node, cst.SimpleString):
+                balance += (node.quote == '"') - (node.quote == "'")
+            elif isinstance(node, cst.FormattedString):
+                balance += (node.end == '"') - (node.end == "'")
+        return "'" if balance < 0 else '"'
 
     def bindings(self) -> Iterator[Binding]:
         """Every binding that an import takes part in, in the order of the imports."""

@@ -88,6 +88,7 @@ class Plan:
         self.gates = Gates(self.names)
         self.imports = Imports(self.names)
         self.places: list[Place] = []
+        self.supports_older: int | None = None  # the line of a gate that lets older versions of torch pass
         starred: list[Binding] = []
         moving: list[tuple[Binding, Bundle]] = []
         for binding in self.names.bindings():
@@ -103,6 +104,14 @@ class Plan:
         self._starred(starred)
         self._move_imports(moving)
         self._keep_checks_true()
+        if self.supports_older is not None:
+            for place in self.places:
+                if place.bundle is not None:
+                    place.bundle = None
+                    place.reason = (
+                        f"line {self.supports_older} lets older versions of torch pass: "
+                        "the option target-torch says that they need no longer work"
+                    )
 
     def finding(self, rule: Rule, place: Place, context: Context) -> Finding:
         """What to say about ``place``."""
@@ -120,7 +129,7 @@ class Plan:
             rule,
             place.node,
             f"`{place.qualified}` is deprecated since PyTorch 2.4",
-            help=f"Use `{replacement.example}`",
+            help=f"Use `{replacement.example(self.target.version if self.target else None)}`",
             candidates=candidates,
             no_fix_reason=place.reason,
         )
@@ -178,6 +187,7 @@ class Plan:
                 replacement = DEPRECATED[imported.qualified]
                 key = imported.statement, self._home(replacement).module
                 groups.setdefault(key, []).append((imported, bundle))
+        owners: dict[Bundle, Bundle] = {}  # what each bundle has become a part of
         for (_, module), members in groups.items():
             changes: list[Change]
             if members[0][0].module == module:
@@ -187,12 +197,15 @@ class Plan:
             else:
                 changes = self.imports.move([imported for imported, _ in members], module)
             whole = Bundle(changes)
-            parts = list(dict.fromkeys(bundle for _, bundle in members))
-            for bundle in parts:
-                whole.merge(bundle)
-            for place in self.places:
-                if place.bundle in parts:
-                    place.bundle = whole
+            parts = {owners.get(bundle, bundle): None for _, bundle in members}
+            for part in parts:
+                whole.merge(part)
+            for _, bundle in moving:
+                if owners.get(bundle, bundle) in parts:
+                    owners[bundle] = whole
+        for place in self.places:
+            if place.bundle is not None:
+                place.bundle = owners.get(place.bundle, place.bundle)
 
     def _renamed(self, binding: Binding, replacement: Replacement) -> str | None:
         """The new name that the uses must take over, where the old name is imported under itself."""
@@ -328,7 +341,7 @@ class Plan:
             home = self._home(DEPRECATED[one.qualified])
             path = [*home.module.split(".")[1:], DEPRECATED[one.qualified].name]
             one.bundle.changes += self._respelled(one.node, path)
-        stale = [imported for imported in binding.imports if imported.module in MODULES]
+        stale = [i for i in binding.imports if i.module in MODULES and self.gates.gate(i.statement) is None]
         still_needed = any(
             name.startswith(f"{imported.module}.") or name == imported.module
             for imported in stale
@@ -472,7 +485,8 @@ class Plan:
         gate = self.gates.gate(node)
         if gate is Gate.RIGHT:
             raise Unfixable(f"line {self._row(node)} uses it where the installed torch may be one without the new name")
-        if gate is Gate.LIVE:
+        if gate is Gate.LIVE and self.target is None:
+            self.supports_older = self._row(node)
             raise Unfixable(f"line {self._row(node)} stands in a version gate that older versions of torch pass too")
 
     def _row(self, node: cst.CSTNode) -> int:

@@ -46,16 +46,16 @@ class Replacement:
                 return home
         return None
 
-    @property
-    def example(self) -> str:
+    def example(self, target: tuple[int, int] | None) -> str:
         """The new spelling, for a message."""
+        home = self.home(target) or self.homes[0]
         arguments = {
             Signature.AUTOCAST: f'("{self.device}", ...)',
             Signature.DEVICE_FIRST: f'("{self.device}", ...)' if self.takes_more else f'("{self.device}")',
             Signature.DEVICE_SECOND: f'(value, "{self.device}", dtype)',
             Signature.DEVICE_KEYWORD: f'(device_type="{self.device}")',
         }
-        return f"{self.homes[0].module}.{self.name}{arguments[self.signature]}"
+        return f"{home.module}.{self.name}{arguments[self.signature]}"
 
     @property
     def takes_more(self) -> bool:

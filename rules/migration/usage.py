@@ -20,6 +20,9 @@ from amplint.syntax.arguments import (
 from amplint.syntax.names import Names, dotted_name, root_name
 
 _TYPE_CHECKS = ("isinstance", "issubclass")
+_TYPE_ASSERTIONS = ("assertIsInstance", "assertNotIsInstance")
+_FACTORIES = {"collections.defaultdict": 0, "dataclasses.field": "default_factory", "pydantic.Field": "default_factory"}
+_DEFAULT_DEVICES = {"GradScaler": "cuda"}  # the new names that may be called without a device
 _GENERIC_BUILTINS = ("dict", "frozenset", "list", "set", "tuple", "type")
 _AUTOCASTS = {name for name, replacement in DEPRECATED.items() if replacement.name == "autocast"} | {
     "torch.autocast",
@@ -76,6 +79,11 @@ class Use:
         if isinstance(parent, cst.Arg) and isinstance(call := self.names.parent(parent), cst.Call):
             if call.args[0] is parent and "functools.partial" in self.names.qualified(call.func):
                 return self._partial(call)
+            if self.replacement.device == _DEFAULT_DEVICES.get(self.replacement.name) and self._is_factory(
+                parent, call
+            ):
+                self.builds = True
+                return []
         if isinstance(parent, (cst.Comparison, cst.ComparisonTarget)):
             if self._compared_with_none(parent):
                 return []
@@ -318,15 +326,30 @@ class Use:
                 call = self.names.parent(parent)
                 return (
                     isinstance(call, cst.Call)
-                    and isinstance(call.func, cst.Name)
-                    and call.func.value in _TYPE_CHECKS
-                    and self.names.binding(call.func) is None
-                    and len(call.args) == 2
+                    and len(call.args) >= 2
                     and call.args[1] is parent
+                    and self._checks(call.func)
                 )
             if not isinstance(parent, (cst.Tuple, cst.Element)) and not _is_union(parent):
                 return False
             child = parent
+        return False
+
+    def _checks(self, function: cst.BaseExpression) -> bool:
+        if isinstance(function, cst.Attribute):
+            return function.attr.value in _TYPE_ASSERTIONS
+        return (
+            isinstance(function, cst.Name) and function.value in _TYPE_CHECKS and self.names.binding(function) is None
+        )
+
+    def _is_factory(self, argument: cst.Arg, call: cst.Call) -> bool:
+        """Whether it is given where it will be called without arguments, as in ``field(default_factory=...)``."""
+        for name in self.names.qualified(call.func):
+            place = _FACTORIES.get(name)
+            if place == 0 and call.args[0] is argument:
+                return True
+            if place is not None and argument.keyword is not None and argument.keyword.value == place:
+                return True
         return False
 
     def _in_type(self, node: cst.BaseExpression) -> bool:
