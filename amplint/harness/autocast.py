@@ -95,7 +95,7 @@ def _disabled(init: Callable[..., None]) -> Callable[..., None]:
 
 def _emulate_casts(patches: Patches) -> None:
     """custom_fwd(cast_inputs=...) casts what is on its own device only."""
-    if "device_type" in inspect.signature(autocast_mode._cast).parameters:  # torch 2.4
+    if hasattr(autocast_mode, "_cast"):  # torch 2.4
         cast = autocast_mode._cast
 
         @functools.wraps(cast)

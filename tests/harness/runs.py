@@ -9,8 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
+import torch
+
 from amplint.harness import Report, virtual_cuda, watch
 from amplint.harness.script import run_script
+
+new_torch = pytest.mark.skipif(not hasattr(torch.amp, "custom_fwd"), reason="needs names that torch 2.4 brought")
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 

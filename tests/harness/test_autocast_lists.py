@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 import torch
 import torch.nn.functional as F
+from runs import new_torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from amplint.harness import virtual_cuda
@@ -135,7 +136,7 @@ def outcome(operation: Operation, device: str, x_dtype: torch.dtype, y_dtype: to
         return "rejected"
 
 
-@pytest.mark.skipif(not hasattr(torch, "get_autocast_dtype"), reason="asks as torch 2.4 can be asked")
+@new_torch
 @pytest.mark.parametrize("y_dtype", [HALF, torch.float32], ids=str)
 @pytest.mark.parametrize("x_dtype", [HALF, torch.float32], ids=str)
 def test_same_dtype_as_with_cuda(x_dtype: torch.dtype, y_dtype: torch.dtype) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-import torch
-from runs import FIXTURES, Run, run
+from _pytest.mark import ParameterSet
+from runs import FIXTURES, Run, new_torch, run
 
 from amplint.documents import Document
 from amplint.fixer import Fixer
@@ -58,7 +59,18 @@ LOOSE = {"step-bypasses-scaler/after_unscale": 5e-3}
 # bfloat16 has three digits fewer
 LOOSE["deprecated-autocast-query/set_dtype"] = 1e-3
 
+NEW_TORCH = {
+    "clean/custom_functions",
+    "deprecated-custom-fwd/autograd_function",
+    "deprecated-autocast-query/cast_to_region",
+    "deprecated-autocast-query/set_dtype",
+}
+
 UNFIXED = {"missing-update/skip_after_unscale"}
+
+
+def with_marks(cases: Iterable[str]) -> list[ParameterSet]:
+    return [pytest.param(case, marks=new_torch if case in NEW_TORCH else ()) for case in cases]
 
 
 def before(case: str) -> Path:
@@ -119,7 +131,7 @@ def test_watch_and_linter_point_at_the_same_rows(case: str) -> None:
         assert seen == {(finding.code, finding.start.row) for finding in linted.findings}
 
 
-@pytest.mark.skipif(not hasattr(torch, "get_autocast_dtype"), reason="deprecated since torch 2.4")
+@new_torch
 @pytest.mark.parametrize("case", DEPRECATIONS)
 def test_deprecated_names_warn(case: str) -> None:
     result = run(before(case))
@@ -128,7 +140,7 @@ def test_deprecated_names_warn(case: str) -> None:
     assert result.report.findings == []
 
 
-@pytest.mark.parametrize("case", [case for case in (*FAULTS, *DEPRECATIONS) if case not in UNFIXED])
+@pytest.mark.parametrize("case", with_marks(case for case in (*FAULTS, *DEPRECATIONS) if case not in UNFIXED))
 def test_fixed_script_trains_as_float32_does(case: str) -> None:
     result = run(after(case))
     assert result.error is None
@@ -137,8 +149,9 @@ def test_fixed_script_trains_as_float32_does(case: str) -> None:
     assert result.distance(reference(case)) < LOOSE.get(case, FLOAT16)
 
 
-@pytest.mark.parametrize("path", sorted((FIXTURES / "clean").glob("*.py")), ids=lambda path: path.stem)
-def test_right_code_is_silent_and_trains_as_float32_does(path: Path) -> None:
+@pytest.mark.parametrize("case", with_marks(f"clean/{path.stem}" for path in sorted(FIXTURES.glob("clean/*.py"))))
+def test_right_code_is_silent_and_trains_as_float32_does(case: str) -> None:
+    path = FIXTURES / f"{case}.py"
     result = run(path)
     assert result.error is None
     assert result.report.findings == []

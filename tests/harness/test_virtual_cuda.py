@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
+from runs import new_torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -150,6 +151,7 @@ class TestAutocast:
         with torch.autocast("cuda"):
             F.binary_cross_entropy_with_logits(p, p)
 
+    @new_torch
     def test_custom_functions(self) -> None:
         seen: list[torch.dtype] = []
 

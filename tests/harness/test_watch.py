@@ -71,7 +71,10 @@ def typical() -> None:
 @right
 def fused_optimizer() -> None:
     loop = Loop()
-    loop.optimizer = torch.optim.Adam(loop.model.parameters(), fused=True)
+    try:
+        loop.optimizer = torch.optim.Adam(loop.model.parameters(), fused=True)
+    except RuntimeError:
+        pytest.skip("torch 2.4 brought fused optimizers to the CPU")
     for _ in range(3):
         loop.optimizer.zero_grad()
         loop.scaler.scale(loop.loss()).backward()
