@@ -1,0 +1,40 @@
+"""The README tells the truth: its rule table is the rules' own metadata, its test command is what CI runs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from amplint.config import Configuration
+from amplint.registry import installed
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+
+
+def rule_table() -> str:
+    rows = ["| code | name | what it finds | severity | fix |", "| --- | --- | --- | --- | --- |"]
+    for rule in installed().rules:
+        rows.append(f"| {rule.code} | {rule.name} | {rule.summary} | {rule.severity.value} | {rule.fixable} |")
+    return "\n".join(rows)
+
+
+def test_the_rule_table_is_the_rules_metadata() -> None:
+    shown = re.search(r"<!-- rules: begin[^\n]*-->\n(.*)<!-- rules: end -->", README, re.DOTALL)
+    assert shown is not None
+    assert shown[1].strip() == rule_table()
+
+
+def test_ci_runs_the_readme_test_command() -> None:
+    command = next(
+        line for line in README.splitlines() if line.endswith("-m pytest") and line.startswith("python -m venv")
+    )
+    assert command in (ROOT / ".ci" / "run").read_text()
+
+
+def test_the_configuration_example_is_accepted(tmp_path: Path) -> None:
+    example = re.search(r"```toml\n(.*?)```", README, re.DOTALL)
+    assert example is not None
+    (tmp_path / "pyproject.toml").write_text(example[1])
+    settings = Configuration(installed()).settings(str(tmp_path))
+    assert settings.target_torch is not None and settings.target_torch.version == (2, 3)
