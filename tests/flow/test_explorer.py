@@ -39,7 +39,9 @@ def seconds(source: str) -> float:
 
 INDEPENDENT = {
     "branches that do nothing": "        if flags[{0}]:\n            print({0})\n",
-    "branches with a variable each": "        if flags[{0}]:\n            v{0} = {0}\n        else:\n            v{0} = None\n",
+    "branches with a variable each": (
+        "        if flags[{0}]:\n            v{0} = {0}\n        else:\n            v{0} = None\n"
+    ),
     "branches that clear": "        if flags[{0}]:\n            optimizer.zero_grad()\n",
     "branches that clip": (
         "        if flags[{0}]:\n            torch.nn.utils.clip_grad_norm_(model.parameters(), {0})\n"
