@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from amplint.flow import program as ir
 from amplint.flow.expressions import Expressions, Outcomes
 from amplint.flow.machine import MAX_DEPTH, Frame
-from amplint.flow.paths import Path
+from amplint.flow.paths import Path, Variables
 from amplint.flow.values import (
     NONE,
     Condition,
@@ -457,7 +457,7 @@ class Calls(Expressions):
                 holds = self.reachable_holds(behind_star)
                 names[parameter.name] = Unknown(("item", key_of(behind_star), parameter.name), holds)
         names.pop("", None)
-        paths = [path.but(frames={**path.frames, inner.key: names})]
+        paths = [path.but(frames={**path.frames, inner.key: Variables(names)})]
         for parameter in function.parameters:
             if parameter.name and parameter.name not in names:
                 paths = [bound for before in paths for bound in self.bind_default(parameter, before, inner)]

@@ -8,7 +8,7 @@ from amplint.flow import program as ir
 from amplint.flow.evidence import Evidence
 from amplint.flow.expressions import MODULE
 from amplint.flow.machine import Found, Frame, Machine, TooComplex
-from amplint.flow.paths import Path, merge
+from amplint.flow.paths import Path, Variables, merge
 from amplint.flow.statements import Exit, Statements
 from amplint.flow.values import Instance, Key, Known, LearntMore, Scaler, Unknown, Value
 from amplint.flow.vocabulary import GRAD_SCALERS, is_optimizer_class
@@ -62,15 +62,15 @@ class Explorer:
         self.exploration.violations = list(self.found.values())
         return self.exploration
 
-    def module(self) -> dict[str, Value]:
+    def module(self) -> Variables:
         """Walk the module itself; the names that it surely binds are the functions' globals."""
         module = self.program.module
         ends = self.walk(module, [Path.start()], Frame(module, MODULE), repeat=False)
         names: dict[str, Value] = {}
         for index, path in enumerate(ends):
-            bound = path.frames.get(MODULE, {})
+            bound = path.frames.get(MODULE, Variables())
             names = dict(bound) if index == 0 else {k: v for k, v in names.items() if bound.get(k) == v}
-        return names
+        return Variables(names)
 
     def root(self, function: ir.Function, starts: list[Path], me: Value | None) -> list[Path]:
         """Walk a function that an unseen caller calls, with parameters of which only annotations tell."""
@@ -89,7 +89,7 @@ class Explorer:
         frame = Frame(function, key, active=frozenset({id(function)}))
         self.entered.add(id(function))
         starts = [
-            start.but(frames={**start.frames, MODULE: self.globals, key: names}, protocol=ProtocolState())
+            start.but(frames={**start.frames, MODULE: self.globals, key: Variables(names)}, protocol=ProtocolState())
             for start in starts
         ]
         return self.walk(function, starts, frame, repeat=True)
@@ -169,11 +169,11 @@ class Explorer:
             facts = end.forget_facts(
                 [key for key, p in zip(keys, function.parameters, strict=True) if not self.is_scaler_or_optimizer(key)]
             )
-            start = facts.but(frames={MODULE: self.globals, frame.key: {**names, **kept}})
+            start = facts.but(frames={MODULE: self.globals, frame.key: Variables({**names, **kept})})
             self.through(statements, function, start, frame)
 
     def is_me(self, path: Path, frame: Frame, name: str) -> bool:
-        return isinstance(path.frames.get(frame.key, {}).get(name), Instance)
+        return isinstance(path.frames.get(frame.key, Variables()).get(name), Instance)
 
     def is_scaler_or_optimizer(self, key: Key) -> bool:
         return key in self.evidence.scalers or key in self.evidence.optimizers

@@ -25,14 +25,25 @@ from amplint.flow.values import (
 from amplint.protocol import ProtocolState
 
 
+class Variables(dict[str, Value]):
+    """The variables of one frame; never changed once made, so that the hash is worked out once."""
+
+    _hash: int | None = None
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        if self._hash is None:
+            self._hash = hash(frozenset(self.items()))
+        return self._hash
+
+
 class Path:
     """Immutable: every change makes another path. Paths that agree in everything are equal, so that they merge."""
 
-    __slots__ = ("_hash", "detour", "facts", "frames", "protocol", "store", "switches")
+    __slots__ = ("_hash", "_hashes", "detour", "facts", "frames", "protocol", "store", "switches")
 
     def __init__(
         self,
-        frames: dict[Key, dict[str, Value]],
+        frames: dict[Key, Variables],
         store: dict[tuple[Key, str], Value],
         facts: dict[Key, bool],
         switches: frozenset[tuple[Key, bool]],
@@ -44,6 +55,7 @@ class Path:
         self.detour = detour
         """Where the path first turned away from the scaler since it last used one."""
         self._hash: int | None = None
+        self._hashes: dict[str, int] = {}
 
     @staticmethod
     def start() -> Path:
@@ -52,21 +64,22 @@ class Path:
 
     def but(self, **changes: Any) -> Path:
         """This path with some of its parts replaced."""
-        parts = {name: changes.get(name, getattr(self, name)) for name in _PARTS}
-        return Path(**parts)
+        changed = Path(**{name: changes.get(name, getattr(self, name)) for name in _PARTS})
+        changed._hashes = {name: known for name, known in self._hashes.items() if name not in changes}
+        return changed
 
     def __hash__(self) -> int:
         if self._hash is None:
-            frames = frozenset((key, frozenset(names.items())) for key, names in self.frames.items())
-            parts = (
-                frozenset(self.store.items()),
-                frozenset(self.facts.items()),
-                self.switches,
-                self.protocol,
-                self.detour,
-            )
-            self._hash = hash((frames, *parts))
+            self._hash = hash(tuple(map(self._hash_of, _PARTS)))
         return self._hash
+
+    def _hash_of(self, part: str) -> int:
+        """The hash of one part, kept from path to path for as long as the part stays the same."""
+        known = self._hashes.get(part)
+        if known is None:
+            value = getattr(self, part)
+            known = self._hashes[part] = hash(frozenset(value.items()) if isinstance(value, dict) else value)
+        return known
 
     def __eq__(self, other: object) -> bool:
         if self is other:
@@ -81,11 +94,12 @@ class Path:
 
     def local(self, frame: Key, name: str) -> Value | None:
         """The value of a variable in a frame, None if it has none there."""
-        return self.frames.get(frame, {}).get(name)
+        names = self.frames.get(frame)
+        return None if names is None else names.get(name)
 
     def with_local(self, frame: Key, name: str, value: Value | None) -> Path:
         """This path after an assignment; None unbinds the name."""
-        names = dict(self.frames.get(frame, {}))
+        names = Variables(self.frames.get(frame, Variables()))
         if value is None:
             names.pop(name, None)
         elif names.get(name) == value:
@@ -296,9 +310,9 @@ def essence(path: Path) -> Path:
     return path.but(frames=frames, store=store, facts={}, switches=frozenset())
 
 
-def _objects(names: dict[str, Value]) -> dict[str, Value]:
+def _objects(names: Variables) -> Variables:
     """Without the variables whose value is merely not known, or a number or a text."""
-    return {name: value for name, value in names.items() if not _is_ordinary(value)}
+    return Variables({name: value for name, value in names.items() if not _is_ordinary(value)})
 
 
 def _is_ordinary(value: Value) -> bool:
@@ -321,10 +335,11 @@ def widest(group: list[Path]) -> Path:
         facts = {key: truth for key, truth in facts.items() if other.facts.get(key) == truth}
         switches &= other.switches  # what comes now can come whichever way the others were chosen
         for key, names in frames.items():
-            theirs = other.frames.get(key, {})
-            frames[key] = {
+            theirs = other.frames.get(key, Variables())
+            agreed = {
                 name: value if theirs.get(name) == value else Unknown(("local", "merged", name))
                 for name, value in names.items()
             }
+            frames[key] = Variables(agreed)
         store = {place: value for place, value in store.items() if other.store.get(place) == value}
     return first.but(frames=frames, store=store, facts=facts, switches=switches)
