@@ -35,6 +35,8 @@ class EventKind(enum.Enum):
     """Gradients of ``optimizers`` were read or changed by hand."""
     FORGET = "forget"
     """Something unseen may have happened to ``scaler`` (None: to no scaler) and to the gradients of ``optimizers``."""
+    RENEW = "renew"
+    """The names ``scaler`` and ``optimizers`` stand for other objects from here on: a collection's next, or new ones."""
     RETIRE = "retire"
     """``scaler`` is never used again."""
 
@@ -77,6 +79,9 @@ class Mark:
 
 
 UNSEEN = frozenset({Mark(Content.UNKNOWN)})
+
+FORMER: Key = ("former",)
+"""Stands for all optimizers that a scaler has recorded and that no name reaches any more."""
 
 
 class Stage(enum.Enum):
@@ -443,6 +448,23 @@ def _note_cleared(state: ProtocolState, event: Event) -> ProtocolState:
     return state
 
 
+def _renew(state: ProtocolState, event: Event) -> Step:
+    """The objects that the names stood for keep their records; of the new ones nothing has been recorded."""
+    scalers = {key: known for key, known in state.scalers.items() if event.scaler is None or key != event.scaler}
+    for key, scaler in scalers.items():
+        gone = [record for record in scaler.records if record.optimizer in (*event.optimizers, FORMER)]
+        if gone and event.optimizers:
+            kept = tuple(record for record in scaler.records if record not in gone)
+            last = max(gone, key=lambda record: (record.stage is Stage.STEPPED, gone.index(record)))
+            scalers[key] = replace(scaler, records=(replace(last, optimizer=FORMER), *kept))
+    state = replace(state, scalers=scalers)
+    for optimizer in event.optimizers:
+        # what a backward accumulated it may have accumulated into the next one as well
+        kept_marks = frozenset(m for m in state.marks(optimizer) if m.content in (Content.PLAIN, Content.SCALED))
+        state = state.with_marks([optimizer], kept_marks or UNSEEN)
+    return state, ()
+
+
 def _retire(state: ProtocolState, event: Event) -> Step:
     scaler = state.scaler(event.scaler)
     owing = scaler.owing_update()
@@ -465,5 +487,6 @@ _TRANSITIONS: dict[EventKind, Callable[[ProtocolState, Event], Step]] = {
     EventKind.CLIP: _gradients_used("AMP103", "clipped"),
     EventKind.USE_GRADS: _gradients_used("AMP104", "used"),
     EventKind.FORGET: _forget,
+    EventKind.RENEW: _renew,
     EventKind.RETIRE: _retire,
 }

@@ -477,9 +477,10 @@ class Calls(Expressions):
         key: Key = ("new", site, frame.key)
         kind = self.kind_of(cls.definition)
         if kind == "optimizer":
-            return [(path, self.optimizer(Optimizer(key)))]
+            return [self.new_optimizer(key, path)]
         if kind == "scaler":  # a subclass keeps its own protocol
             return [(path, Unknown(("foreign", cls.definition.name)))]
+        path = self.machine.renew(path, [key])
         instance = Instance(key, cls.definition)
         init = self.method(cls.definition, "__init__")
         if init is None:
@@ -509,7 +510,7 @@ class Calls(Expressions):
         if names & GRAD_SCALERS:
             return self.new_scaler(names, args, kwargs, site, path, frame)
         if any(is_optimizer_class(name) for name in names):
-            return [(path, self.optimizer(Optimizer(("new", site, frame.key))))]
+            return [self.new_optimizer(("new", site, frame.key), path)]
         if names & CLIP_FUNCTIONS:
             optimizers = self.machine.optimizers()
             certain = len(optimizers) == 1 and not self.machine.many
@@ -530,6 +531,11 @@ class Calls(Expressions):
             self.machine.evidence.note_plain_backward()
             path = self.machine.forget_gradients(path)
         return self.unknown_call(function, args, kwargs, site, path)
+
+    def new_optimizer(self, key: Key, path: Path) -> tuple[Path, Value]:
+        """An optimizer, and the path on which any that was made here before is another."""
+        optimizer = self.optimizer(Optimizer(key))
+        return self.machine.renew(path, [key]), optimizer
 
     def new_scaler(
         self, names: frozenset[str], args: list[Value], kwargs: Kwargs, site: int, path: Path, frame: Frame

@@ -208,7 +208,7 @@ class Expressions(ABC):
         if isinstance(base, Scaled):
             return base
         if isinstance(base, Several):
-            return base.element
+            return _at(base.element, index)
         holds = base.holds if isinstance(base, Unknown) else self.reachable_holds(base)
         return Unknown(("item", key_of(base), key_of(index)), holds)
 
@@ -351,6 +351,7 @@ class Expressions(ABC):
             value = _named(value, frame.function.name, target.id)
             if isinstance(value, Unknown) and not value.holds and target.id not in self.machine.program.watched:
                 value = Unknown(("local", frame.function.name, target.id))
+                path = self.machine.renew(path, [value.key])
             key = frame.key
             if target.id in frame.function.shared_names:
                 key = next((k for k in frame.outer if path.local(k, target.id) is not None), MODULE)
@@ -364,7 +365,7 @@ class Expressions(ABC):
         if isinstance(target, ir.Attribute):
             for after, base in self.evaluate(target.base, path, frame)[:1]:
                 if isinstance(base, (Unknown, Instance)):
-                    path = after.forget_facts([("attribute", base.key, target.attr)])
+                    path = self.machine.renew(after, [("attribute", base.key, target.attr)])
                     if (
                         isinstance(value, Unknown)
                         and not value.holds
@@ -404,6 +405,15 @@ def _as_many(value: Value) -> Value:
         return Optimizer(value.key, many=True, built=value.built)
     if isinstance(value, Items):
         return Items(tuple(_as_many(part) for part in value.values))
+    return value
+
+
+def _at(value: Value, index: Value) -> Value:
+    """The element of a collection at ``index``, which is another one in the next iteration that sets the index."""
+    if isinstance(value, Optimizer) and not isinstance(index, Known):
+        return Optimizer(("item", value.key, key_of(index)), many=True, built=value.built)
+    if isinstance(value, Items):
+        return Items(tuple(_at(part, index) for part in value.values))
     return value
 
 

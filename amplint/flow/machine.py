@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from amplint.flow import program as ir
 from amplint.flow.evidence import Evidence
 from amplint.flow.paths import Path
-from amplint.flow.values import Key, LearntMore, Value
+from amplint.flow.values import Key, LearntMore, Value, parts_of
 from amplint.protocol import Event, EventKind, Stage, Violation, advance
 
 MAX_STEPS = 6_000
@@ -119,6 +120,22 @@ class Machine:
         optimizers = self.optimizers()
         certain = len(optimizers) == 1 and not self.many
         return self.emit(path, Event(EventKind.BACKWARD, site, scaler, optimizers, certain))
+
+    def renew(self, path: Path, keys: Iterable[Key]) -> Path:
+        """The path after the values of ``keys`` were made anew: they, and what is reached from them, are others now."""
+        made = frozenset(keys)
+        if not made:
+            return path
+        path = path.forget_facts(made)
+        known = dict.fromkeys((*self.universe, *path.protocol.gradients))
+        known.update((record.optimizer, None) for state in path.protocol.scalers.values() for record in state.records)
+        others = tuple(key for key in known if not parts_of(key).isdisjoint(made))
+        if others:
+            path = self.emit(path, Event(EventKind.RENEW, optimizers=others))
+        for scaler in path.protocol.scalers:
+            if not parts_of(scaler).isdisjoint(made):
+                path = self.emit(path, Event(EventKind.RENEW, scaler=scaler))
+        return path
 
     def forget_gradients(self, path: Path) -> Path:
         """Something unseen happened to the gradients of every optimizer."""

@@ -154,7 +154,7 @@ class Statements(Calls):
         def enter(before: Path) -> list[tuple[Path, bool]]:
             made = {key_of(value) for value in self.parts(element)}
             self.machine.remade[-1] |= made
-            fresh = before.forget_facts(made)
+            fresh = self.machine.renew(before, made)
             return [(self.bind(node.target, element, fresh, frame), True), (before, False)]
 
         return self.loop(enter, node.body, node.orelse, path, frame)
@@ -182,20 +182,20 @@ class Statements(Calls):
             heads = _new_heads(pending, begun, path)
             pending = []
             for head in heads:
-                for start, inside in enter(head.forget_facts(made)):
+                for start, inside in enter(self.machine.renew(head, made)):
                     if not inside:
                         finished.append(start)
                         continue
                     for exit, after, value in self.block(body, start, frame):
                         if exit in (Exit.NEXT, Exit.CONTINUE):
-                            pending.append(after.forget_facts(made))
+                            pending.append(self.machine.renew(after, made))
                         else:
                             ends.append((Exit.NEXT if exit is Exit.BREAK else exit, after, value))
         self.machine.remade.pop()
         self.machine.loops -= 1
         for outer in self.machine.remade[-1:]:
             outer |= made
-        for after in merge([path.forget_facts(made) for path in finished], MAX_PATHS):
+        for after in merge([self.machine.renew(path, made) for path in finished], MAX_PATHS):
             ends += self.block(orelse, after, frame)
         return ends
 
