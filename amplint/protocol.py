@@ -36,7 +36,7 @@ class EventKind(enum.Enum):
     FORGET = "forget"
     """Something unseen may have happened to ``scaler`` (None: to no scaler) and to the gradients of ``optimizers``."""
     RENEW = "renew"
-    """The names ``scaler`` and ``optimizers`` stand for other objects from here on: a collection's next, or new ones."""
+    """The names ``scaler`` and ``optimizers`` stand for other objects from here on: a collection's next, or new."""
     RETIRE = "retire"
     """``scaler`` is never used again."""
 

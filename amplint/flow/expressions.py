@@ -68,8 +68,12 @@ class Expressions(ABC):
 
     def branch(self, node: ir.Expression, path: Path, frame: Frame, polarity: int = 0) -> list[tuple[Path, bool]]:
         """The ways a condition can turn out, with what that decides; ``polarity`` as in :class:`ir.If`."""
+        return self.decisions(self.evaluate(node, path, frame), polarity)
+
+    def decisions(self, outcomes: Outcomes, polarity: int) -> list[tuple[Path, bool]]:
+        """The ways a condition of these values can turn out."""
         decided = []
-        for after, value in self.evaluate(node, path, frame):
+        for after, value in outcomes:
             open_before = after.decide(value) is None
             for truth in (True, False):
                 for chosen in after.assume(value, truth):
@@ -249,13 +253,14 @@ class Expressions(ABC):
         return [(after, Condition("not", (value,))) for after, value in self.evaluate(node.part, path, frame)]
 
     def all_(self, node: ir.All, path: Path, frame: Frame) -> Outcomes:
-        return self.logic("and", node.parts, path, frame)
+        return self.logic("and", node, path, frame)
 
     def either(self, node: ir.Either, path: Path, frame: Frame) -> Outcomes:
-        return self.logic("or", node.parts, path, frame)
+        return self.logic("or", node, path, frame)
 
-    def logic(self, tag: str, parts: list[ir.Expression], path: Path, frame: Frame) -> Outcomes:
+    def logic(self, tag: str, node: ir.All | ir.Either, path: Path, frame: Frame) -> Outcomes:
         """``a and b`` evaluates ``b`` only where ``a`` holds; ``a or b`` only where it does not."""
+        parts = node.parts
         outcomes: Outcomes = []
         pending: list[tuple[Path, tuple[Value, ...]]] = [(path, ())]
         for index, part in enumerate(parts):
@@ -269,6 +274,12 @@ class Expressions(ABC):
                         outcomes.append((after, _joined(tag, (*values, value))))
                     elif truth is not None:
                         following.append((after, values))
+                    elif node.acts:
+                        for chosen, holds in self.decisions([(after, value)], 0 if index else node.polarity):
+                            if holds == (tag == "or"):
+                                outcomes.append((chosen, value))
+                            else:
+                                following.append((chosen, values))
                     else:
                         following.append((after, (*values, value)))
             pending = following
@@ -282,7 +293,7 @@ class Expressions(ABC):
 
     def choice(self, node: ir.Choice, path: Path, frame: Frame) -> Outcomes:
         outcomes: Outcomes = []
-        for after, truth in self.branch(node.test, path, frame):
+        for after, truth in self.branch(node.test, path, frame, node.polarity):
             outcomes += self.evaluate(node.then if truth else node.other, after, frame)
         return outcomes
 
@@ -432,6 +443,8 @@ def _comparison(operator: str, left: Value, right: Value) -> Value:
             return Condition("not", (left,))
     if operator == "<":
         return Condition("lt", (left, right))
+    if operator == "in" and isinstance(right, Items) and right.values:
+        return _joined("or", tuple(_comparison("==", left, choice) for choice in right.values))
     if operator in ("is", "=="):
         if repr(key_of(right)) < repr(key_of(left)):
             left, right = right, left

@@ -172,11 +172,29 @@ class _Lowering:
         out += body
 
     def match(self, node: cst.Match, out: list[ir.Statement]) -> None:
+        subject = self.expression(node.subject)
         cases = []
         for case in node.cases:
             pattern = self.tree.code(case.pattern) + ("" if case.guard is None else self.tree.code(case.guard))
-            cases.append((pattern, self.suite(case.body)))
-        out.append(ir.Match(self.expression(node.subject), cases))
+            test = self.pattern_test(subject, case.pattern) if case.guard is None else None
+            captured: list[ir.Target] = []
+            for name in _captures(case.pattern):
+                self.scope.bind(name)
+                captured.append(ir.Name(name))
+            if case.guard is None and isinstance(case.pattern, cst.MatchAs) and case.pattern.pattern is None:
+                pattern = "_"  # a capture takes anything
+            body = self.suite(case.body)
+            cases.append(ir.Case(test, pattern, [ir.Forget(captured), *body] if captured else body))
+        out.append(ir.Match(subject, cases))
+
+    def pattern_test(self, subject: ir.Expression, pattern: cst.MatchPattern) -> ir.Expression | None:
+        """The comparison that a pattern of values makes; None for any other pattern."""
+        if isinstance(pattern, (cst.MatchValue, cst.MatchSingleton)):
+            return _compare(cst.Equal, subject, self.expression(pattern.value))
+        if isinstance(pattern, cst.MatchOr):
+            tests = [self.pattern_test(subject, part.pattern) for part in pattern.patterns]
+            return None if None in tests else ir.Either([test for test in tests if test is not None])
+        return None
 
     def function_definition(self, node: cst.FunctionDef, out: list[ir.Statement]) -> None:
         function = self.function(node)
@@ -403,6 +421,18 @@ class _Lowering:
 
     def await_(self, node: cst.Await) -> ir.Expression:
         return self.expression(node.expression)
+
+
+def _captures(pattern: cst.CSTNode) -> list[str]:
+    """The variables that a pattern binds."""
+    found = []
+    if isinstance(pattern, (cst.MatchAs, cst.MatchStar)) and pattern.name is not None:
+        found.append(pattern.name.value)
+    elif isinstance(pattern, cst.MatchMapping) and pattern.rest is not None:
+        found.append(pattern.rest.value)
+    if not isinstance(pattern, cst.BaseExpression):
+        found += [name for child in pattern.children for name in _captures(child)]
+    return found
 
 
 def _compare(operator: type[cst.BaseCompOp], left: ir.Expression, right: ir.Expression) -> ir.Expression:

@@ -159,7 +159,14 @@ class Path:
             return bool(left.value == right.value)
         if key_of(left) == key_of(right):
             return True
-        return self.facts.get(value.key)
+        known = self.facts.get(value.key)
+        return self._decide_other_constant(value) if known is None and value.constant is not None else known
+
+    def _decide_other_constant(self, value: Condition) -> bool | None:
+        """What equals one constant does not equal another."""
+        key = value.key
+        others = (fact for fact, truth in self.facts.items() if truth and fact[:2] == key[:2] and fact != key)
+        return False if any(others) else None
 
     def _decide_less(self, value: Condition) -> bool | None:
         left, right = value.parts
@@ -234,7 +241,7 @@ class Path:
             for no in declined:
                 if yes == no:
                     return True
-                if is_about_values(yes) or is_about_values(no):
+                if is_about_values(yes) or is_about_values(no) or {_varies(yes), _varies(no)} == {True, False}:
                     continue
                 if yes[0] != "enabled" or is_about_precision(no):
                     return True
@@ -269,6 +276,17 @@ def _words(key: Any) -> Iterable[str]:
 def is_about_values(key: Key) -> bool:
     """Whether a condition looks at losses or gradients, which turn out one way or the other in every run."""
     return any(_VALUES.search(word) for word in _words(key))
+
+
+def _varies(key: Key) -> bool | None:
+    """Whether a condition is asked anew in each iteration; None where that cannot be told.
+
+    A switch of the whole run and a count of batches are not one decision under two names.
+    """
+    words = set(_words(key))
+    if words & {"element", "augmented", "Modulo"}:
+        return True
+    return None if "call" in words else False
 
 
 def is_about_precision(key: Key) -> bool:

@@ -76,16 +76,20 @@ class Not:
 
 @dataclass(slots=True, eq=False)
 class All:
-    """``a and b``."""
+    """``a and b``. ``acts`` where what comes after the first part has to do with the protocol."""
 
     parts: list[Expression]
+    acts: bool = False
+    polarity: int = 0
 
 
 @dataclass(slots=True, eq=False)
 class Either:
-    """``a or b``."""
+    """``a or b``, as in :class:`All`."""
 
     parts: list[Expression]
+    acts: bool = False
+    polarity: int = 0
 
 
 @dataclass(slots=True, eq=False)
@@ -99,7 +103,7 @@ class Compare:
 
 @dataclass(slots=True, eq=False)
 class Choice:
-    """``then if test else other``."""
+    """``then if test else other``, with a polarity as in :class:`If`."""
 
     test: Expression
     then: Expression
@@ -215,9 +219,20 @@ class With:
 
 
 @dataclass(slots=True, eq=False)
+class Case:
+    """``test`` compares with the values that the pattern names; any other ``pattern`` is told by its text alone."""
+
+    test: Expression | None
+    pattern: str
+    body: list[Statement]
+    polarity: int = 0
+    """1 where this case uses a scaler and another does not, -1 the other way round."""
+
+
+@dataclass(slots=True, eq=False)
 class Match:
     subject: Expression
-    cases: list[tuple[str, list[Statement]]]
+    cases: list[Case]
 
 
 @dataclass(slots=True, eq=False)
@@ -366,6 +381,7 @@ _FIELDS: dict[type, tuple[str, ...]] = {
     Try: ("body", "handlers", "orelse", "final"),
     With: ("context", "target", "body"),
     Match: ("subject", "cases"),
+    Case: ("test", "body"),
     Return: ("value",),
     Raise: ("value",),
     Break: (),

@@ -23,6 +23,7 @@ from amplint.flow.vocabulary import (
 def prune(program: ir.Program) -> None:
     """Cut ``program`` down in place, and mark which functions touch the protocol."""
     relevance = _Relevance(program)
+    relevance.mark_choices()
     for function in (program.module, *program.functions):
         function.touches = relevance.touches(function)
         function.body = relevance.block(function.body, [], function.touches)
@@ -261,8 +262,11 @@ class _Relevance:
             s.body = self.block(s.body, after, active)
             return s if self._active_inside(s.context) else self._quieted(s, s.body)
         if isinstance(s, ir.Match):
-            s.cases = [(pattern, self.block(body, after, active)) for pattern, body in s.cases]
-            return self._quieted(s, [statement for _, body in s.cases for statement in body])
+            scaling = [self._uses_scaler(case.body) for case in s.cases]
+            for case, scales in zip(s.cases, scaling, strict=True):
+                case.polarity = 0 if all(scaling) or not any(scaling) else 1 if scales else -1
+                case.body = self.block(case.body, after, active)
+            return self._quieted(s, [statement for case in s.cases for statement in case.body])
         if isinstance(s, (ir.Break, ir.Continue, ir.Raise)):
             return s if active else None
         return s
@@ -287,6 +291,25 @@ class _Relevance:
 
     def _active_inside(self, node: Any) -> bool:
         return any(self._is_active(inner) for inner in ir.walk(node))
+
+    def mark_choices(self) -> None:
+        """Note which arms of the conditional expressions use a scaler."""
+        for node in self.all_nodes:
+            if isinstance(node, ir.Choice):
+                node.polarity = int(self._may_scale(node.then)) - int(self._may_scale(node.other))
+            elif isinstance(node, (ir.All, ir.Either)):
+                node.acts = any(self._active_inside(part) for part in node.parts[1:])
+                if node.acts and any(self._may_scale(part) for part in node.parts[1:]):
+                    node.polarity = 1 if isinstance(node, ir.All) else -1
+
+    def _may_scale(self, node: Any) -> bool:
+        """Whether a value uses a scaler, at once or where it is a function and called."""
+        for inner in ir.walk(node):
+            if self._scales(inner) or _identifier(inner) in self.scaling_names:
+                return True
+            if isinstance(inner, ir.Closure) and self._uses_scaler(inner.function.body):
+                return True
+        return False
 
     def _polarity(self, node: ir.If, after: list[ir.Statement]) -> int:
         """Which arm alone uses a scaler. After an arm that jumps away, the rest of the block is the other arm's."""

@@ -237,14 +237,30 @@ class Statements(Calls):
         ends: Ends = []
         for after, subject in self.evaluate(node.subject, path, frame):
             remaining = [after]
-            for pattern, body in node.cases:
-                condition = Condition("case", (subject, pattern))
+            for case in node.cases:
+                following = []
                 for before in remaining:
-                    for chosen in before.assume(condition, True) if pattern != "_" else [before]:
-                        ends += self.block(body, chosen, frame)
-                remaining = [p for b in remaining for p in b.assume(condition, False)] if pattern != "_" else []
+                    for chosen, truth in self.chosen(case, subject, before, frame):
+                        if truth:
+                            ends += self.block(case.body, chosen, frame)
+                        else:
+                            following.append(chosen)
+                remaining = merge(following, MAX_PATHS)
             ends += [(Exit.NEXT, before, NONE) for before in remaining]
         return ends
+
+    def chosen(self, case: ir.Case, subject: Value, path: Path, frame: Frame) -> list[tuple[Path, bool]]:
+        """The ways past a case: into its body, or on to the next."""
+        if case.pattern == "_":
+            return [(path, True)]
+        outcomes: Outcomes = [(path, Condition("case", (subject, case.pattern)))]
+        if case.test is not None:
+            outcomes = self.evaluate(case.test, path, frame)
+        return [
+            (chosen.with_switch(key_of(value), case.polarity > 0) if truth and case.polarity else chosen, truth)
+            for before, value in outcomes
+            for chosen, truth in self.decisions([(before, value)], 0)
+        ]
 
     def return_(self, node: ir.Return, path: Path, frame: Frame) -> Ends:
         if node.value is None:

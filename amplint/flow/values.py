@@ -175,7 +175,20 @@ class Condition:
 
     @property
     def key(self) -> Key:
+        constant = self.constant
+        if constant is not None:
+            return short(("equals", key_of(constant[0]), constant[1]))
         return short(("condition", self.tag, *(part if isinstance(part, str) else key_of(part) for part in self.parts)))
+
+    @property
+    def constant(self) -> tuple[Value, Any] | None:
+        """Of ``subject == constant`` the subject and the constant."""
+        if self.tag != "eq":
+            return None
+        left, right = self.parts
+        if isinstance(left, Known):
+            left, right = right, left
+        return (left, right.value) if isinstance(right, Known) and not isinstance(left, Known) else None
 
 
 Value = (
