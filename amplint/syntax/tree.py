@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import libcst as cst
 from libcst._nodes.internal import CodegenState
+
+_SOLID = re.compile(r"[^\s\\]")
+_NEWLINE = re.compile(r"\r\n|\r|\n")
 
 
 class InvalidSyntax(Exception):
@@ -25,6 +30,10 @@ class SyntaxTree:
     """
 
     def __init__(self, text: str) -> None:
+        if "\0" in text:  # LibCST takes some of them
+            raise InvalidSyntax("source code cannot contain null bytes", *_place(text, text.index("\0")))
+        if _nested_too_deeply(text):
+            raise InvalidSyntax("the code is nested too deeply", 1, 1)
         try:
             self.module = cst.parse_module(text)
         except cst.ParserSyntaxError as error:
@@ -38,12 +47,45 @@ class SyntaxTree:
             state = _SpanState(self.module)
             self.module._codegen(state)
             self._spans = state.spans
+            code = "".join(state.tokens)
+            if code != self.text:
+                self._spans = _Alignment(self.text, code).spans(state.spans)
         return self._spans[node]
 
     def code(self, node: cst.CSTNode) -> str:
         """The source text of ``node`` as :meth:`span` delimits it."""
         start, end = self.span(node)
         return self.text[start:end]
+
+    def row(self, offset: int) -> int:
+        """The row (1-based) of the character at ``offset``."""
+        return _place(self.text, offset)[0]
+
+
+class _Alignment:
+    """Which characters of a text are those of its rendering.
+
+    LibCST changes whitespace only: it loses a form feed or a continued line before a statement, say.
+    """
+
+    def __init__(self, text: str, code: str) -> None:
+        self._offsets: list[int] = []
+        self._last = len(text)
+        solid = (match.start() for match in _SOLID.finditer(text))
+        offset = -1
+        for character in code:
+            offset = next(solid) if _SOLID.match(character) else min(offset + 1, self._last)
+            self._offsets.append(offset)
+
+    def spans(self, spans: dict[cst.CSTNode, tuple[int, int]]) -> dict[cst.CSTNode, tuple[int, int]]:
+        """The same spans, of the rendering, in the text."""
+        return {node: (self._start(start), self._end(start, end)) for node, (start, end) in spans.items()}
+
+    def _start(self, offset: int) -> int:
+        return self._offsets[offset] if offset < len(self._offsets) else self._last
+
+    def _end(self, start: int, end: int) -> int:
+        return self._start(end - 1) + 1 if start < end <= len(self._offsets) else self._start(end)
 
 
 class _SpanState(CodegenState):
@@ -60,6 +102,7 @@ class _SpanState(CodegenState):
             self.add_token(token)
 
     def add_token(self, value: str) -> None:
+        self.tokens.append(value)
         self.offset += len(value)
 
     def before_codegen(self, node: cst.CSTNode) -> None:
@@ -78,3 +121,25 @@ class _SpanState(CodegenState):
         start = begin if start_node is None else self.spans[start_node][0]
         end = self.offset if end_node is None else self.spans[end_node][1]
         self.spans[node] = (start, end)
+
+
+def _nested_too_deeply(text: str) -> bool:
+    """Whether Python's own parser gives up on the depth of the code, where LibCST's would end the process."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            compile(text, "<document>", "exec", dont_inherit=True)
+        except (RecursionError, MemoryError):
+            return True
+        except SyntaxError as error:
+            return error.msg == "too many nested parentheses"
+        except ValueError:
+            pass
+    return False
+
+
+def _place(text: str, offset: int) -> tuple[int, int]:
+    start, row = 0, 1
+    for newline in _NEWLINE.finditer(text, 0, offset):
+        start, row = newline.end(), row + 1
+    return row, offset - start + 1

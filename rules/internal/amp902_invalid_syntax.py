@@ -77,7 +77,7 @@ def _python_says(text: str) -> tuple[str, int, int] | None:
         try:
             ast.parse(text)
         except SyntaxError as error:
-            return error.msg, error.lineno or 1, error.offset or 1
+            return (error.msg, error.lineno, error.offset or 1) if error.lineno else None
         except (ValueError, RecursionError, MemoryError):
             pass
     return None

@@ -385,7 +385,7 @@ class Use:
 
     def _where(self, node: cst.CSTNode) -> str:
         start, _ = self.tree.span(node)
-        return f"line {self.tree.text.count(chr(10), 0, start) + 1}"
+        return f"line {self.tree.row(start)}"
 
 
 def _methods(definition: cst.ClassDef) -> Iterator[cst.FunctionDef]:
