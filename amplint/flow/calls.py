@@ -34,15 +34,21 @@ from amplint.flow.vocabulary import (
     CLIP_FUNCTIONS,
     GRAD_SCALERS,
     HARMLESS_BUILTINS,
+    HARMLESS_DECORATORS,
     HARMLESS_FUNCTIONS,
     HARMLESS_OPTIMIZER_METHODS,
     HARMLESS_SCALER_METHODS,
     MODULE_METHODS,
     is_optimizer_class,
 )
-from amplint.protocol import Event, EventKind
+from amplint.protocol import Content, Event, EventKind
 
 Kwargs = dict[str, Value]
+
+GENERATOR = "generator"
+"""Marks what a call of a generator function of this file returns."""
+HELD = "<held>"
+"""The attribute under which a path keeps what an object of unknown making was given."""
 
 
 class Calls(Expressions):
@@ -206,6 +212,10 @@ class Calls(Expressions):
         if attr == "step":
             if args or kwargs:  # a closure runs backward by itself
                 return self.unknown_call(optimizer, args, kwargs, site, path)
+            marks = path.protocol.marks(optimizer.key)
+            if any(mark.content is Content.UNSCALED for mark in marks) and path.has_checked_gradients():
+                # the inf check that scaler.step() would make was made by hand
+                path = self.machine.emit(path, Event(EventKind.FORGET, optimizers=(optimizer.key,)))
             certain = self.machine.evidence.is_scaled_only(optimizer.key)
             event = Event(EventKind.OPTIMIZER_STEP, site, optimizers=(optimizer.key,), certain=certain)
             return [(self.machine.emit(path, event), NONE)]
@@ -333,6 +343,7 @@ class Calls(Expressions):
         """A method of an object of unknown making; its use may tell what the object is."""
         evidence = self.machine.evidence
         if isinstance(receiver, Unknown):
+            path = self.hold(receiver, [*args, *kwargs.values()], path)
             if attr == "scale" and len(args) == 1 and not kwargs:
                 return [(path, _map_loss(args[0], lambda part: Scaled(receiver)))]
             if attr == "unscale_" and len(args) == 1:
@@ -406,7 +417,9 @@ class Calls(Expressions):
         keywords = {**dict(routine.kwargs), **kwargs}
         if not function.touches:
             return [(path, self.opaque_result(("routine", function.name), given, keywords))]
-        if function.is_generator or frame.depth >= MAX_DEPTH or id(function) in frame.active:
+        if function.is_generator:  # its body runs between what its caller does
+            return [(self.machine.forget_all(path), Unknown(("call", GENERATOR, function.name, site)))]
+        if frame.depth >= MAX_DEPTH or id(function) in frame.active:
             return self.unknown_call(NONE, given, keywords, site, path, function.name)
         self.machine.entered.add(id(function))
         known = (id(function), site, frame.key, tuple(given), tuple(keywords.items()), path, self.machine.muted > 0)
@@ -418,6 +431,8 @@ class Calls(Expressions):
         outcomes, made = followed
         for outer in self.machine.remade:
             outer |= made
+        if not all(name.startswith(HARMLESS_DECORATORS) for name in function.decorators):
+            return [(self.machine.forget_all(after), value) for after, value in outcomes]
         return outcomes
 
     def follow(
@@ -487,10 +502,13 @@ class Calls(Expressions):
             for name, value in kwargs.items():
                 path = path.with_attribute(key, name, value)
             return [(path, instance)]
-        return [
-            (after, instance)
-            for after, _ in self.call_routine(Routine(init, instance), args, kwargs, site, path, frame)
-        ]
+        followed: Outcomes
+        touches = any(method.touches for c in self.lineage(cls.definition) for method in c.methods.values())
+        if touches and not init.touches and frame.depth < MAX_DEPTH:  # it may keep what the other methods use
+            followed = self.follow(Routine(init, instance), [instance, *args], kwargs, site, path, frame)
+        else:
+            followed = self.call_routine(Routine(init, instance), args, kwargs, site, path, frame)
+        return [(after, instance) for after, _ in followed]
 
     def kind_of(self, definition: ir.Class) -> str:
         """Whether a class of this file derives from PyTorch's optimizers or scalers."""
@@ -562,6 +580,21 @@ class Calls(Expressions):
             return [self.remade(path, Unknown(key))]
         return [self.remade(path, Unknown(("call", key_of(function), attr, site), frozenset(holds)))]
 
+    def hold(self, receiver: Unknown, given: list[Value], path: Path) -> Path:
+        """The path on which ``receiver`` can reach what one of its methods was given."""
+        kept = [
+            v for v in given if self.is_callback(v) or (isinstance(v, (Instance, Unknown)) and self.reached([v], path))
+        ]
+        kept += [v for v in given if isinstance(v, Scaler)]
+        if not kept:
+            return path
+        before = path.store.get((receiver.key, HELD))
+        values = (*(before.values if isinstance(before, Items) else ()), *kept)
+        return path.with_attribute(receiver.key, HELD, Items(tuple(dict.fromkeys(values))))
+
+    def is_callback(self, value: Value) -> bool:
+        return isinstance(value, Routine) and value.function.touches
+
     def opaque_result(self, key: Key, args: list[Value], kwargs: Kwargs) -> Unknown:
         """The result of a call that leaves the protocol alone."""
         return Unknown(("call", key, *(key_of(value) for value in (*args, *kwargs.values()))))
@@ -581,7 +614,9 @@ class Calls(Expressions):
                 path = self.machine.forget_gradients(path)
             elif isinstance(value, Optimizer):
                 path = self.machine.emit(path, Event(EventKind.FORGET, optimizers=(value.key,)))
-        if any(isinstance(value, Routine) and value.function.touches for value in given):
+        held = [path.store.get((v.key, HELD)) for v in given if isinstance(v, Unknown)]
+        called = [*given, *(v for items in held if isinstance(items, Items) for v in items.values)]
+        if any(self.is_callback(value) for value in called):
             path = self.machine.forget_all(path)  # a callback may be called at once
         return path
 

@@ -27,6 +27,8 @@ from amplint.flow.values import (
     Value,
     key_of,
 )
+from amplint.flow.vocabulary import BOUND_METHODS
+from amplint.protocol import Event, EventKind
 
 Outcome = tuple[Path, Value]
 Outcomes = list[Outcome]
@@ -88,7 +90,7 @@ class Expressions(ABC):
             evidence = self.machine.evidence
             if value.key in evidence.scalers:
                 return Scaler(value.key, None, built=False)
-            if value.key in evidence.optimizers:
+            if value.key in evidence.optimizers and not any(isinstance(held, Scaler) for held in value.holds):
                 return self.optimizer(Optimizer(value.key, built=False))
         elif isinstance(value, Optimizer):
             return self.optimizer(value)
@@ -157,6 +159,8 @@ class Expressions(ABC):
         if isinstance(base, Imported):
             return [(path, Imported(frozenset(f"{name}.{attr}" for name in base.names)))]
         holds = base.holds if isinstance(base, Unknown) else frozenset()
+        if isinstance(base, (Scaler, Optimizer)) and (attr in BOUND_METHODS or attr.startswith("_")):
+            holds = frozenset({base})  # what is done with it is done to the object
         return [(path, self.recognise(Unknown(("attribute", key_of(base), attr), holds)))]
 
     def bind_method(self, base: Instance | Type, method: ir.Function, site: int, path: Path, frame: Frame) -> Outcomes:
@@ -375,6 +379,10 @@ class Expressions(ABC):
             return path
         if isinstance(target, ir.Attribute):
             for after, base in self.evaluate(target.base, path, frame)[:1]:
+                if isinstance(base, Optimizer):  # such as the scale that a fused step divides by
+                    return self.machine.emit(after, Event(EventKind.FORGET, optimizers=(base.key,)))
+                if isinstance(base, Scaler):
+                    return self.machine.emit(after, Event(EventKind.FORGET, scaler=base.key))
                 if isinstance(base, (Unknown, Instance)):
                     path = self.machine.renew(after, [("attribute", base.key, target.attr)])
                     if (
@@ -396,6 +404,11 @@ class Expressions(ABC):
             if isinstance(base, Items) and isinstance(value, (Scaler, Optimizer, Scaled)):
                 holds = self.reachable_holds(base) | self.reachable_holds(value)
                 return self.bind(target.base, Unknown(("item", key_of(base)), holds), after, frame)  # type: ignore[arg-type]
+            if isinstance(base, Unknown):  # a part of a scaler's own state, perhaps
+                for held in base.holds:
+                    if isinstance(held, Scaler):
+                        after = self.machine.emit(after, Event(EventKind.FORGET, scaler=held.key))
+                return after
         return path
 
 

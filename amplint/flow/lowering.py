@@ -165,10 +165,11 @@ class _Lowering:
         items = []
         for item in node.items:
             context = self.expression(item.item)
-            items.append((context, None if item.asname is None else self.target(item.asname.name)))
+            target = None if item.asname is None else self.target(item.asname.name)
+            items.append((context, target, self.site(item)))
         body = self.suite(node.body)
-        for context, target in reversed(items):
-            body = [ir.With(context, target, body)]
+        for context, target, site in reversed(items):
+            body = [ir.With(context, target, body, site)]
         out += body
 
     def match(self, node: cst.Match, out: list[ir.Statement]) -> None:

@@ -229,6 +229,14 @@ class Path:
         others = frozenset(switch for switch in self.switches if switch[0] != key)
         return self.but(switches=others | {(key, with_scaler)})
 
+    def doubted(self) -> Path:
+        """This path as one that perhaps no run takes."""
+        return self.but(switches=self.switches | {(_DOUBT, True), (_DOUBT, False)})
+
+    def has_checked_gradients(self) -> bool:
+        """Whether the path has decided that its gradients are finite, or not too large."""
+        return any(is_about_gradients(key) for key in self.facts)
+
     def is_doubtful(self) -> bool:
         """Whether two different conditions chose opposite ways about using a scaler.
 
@@ -248,6 +256,7 @@ class Path:
         return False
 
 
+_DOUBT: Key = ("doubt",)
 _PARTS = ("frames", "store", "facts", "switches", "protocol", "detour")
 _DECIDE: dict[str, Callable[[Path, Condition], bool | None]] = {
     "not": Path._decide_not,
@@ -259,6 +268,7 @@ _DECIDE: dict[str, Callable[[Path, Condition], bool | None]] = {
 }
 
 _VALUES = re.compile(r"finite|nan|isinf|norm|loss|overflow|grad(?!_?scal)", re.IGNORECASE)
+_GRADIENTS = re.compile(r"finite|nan|(^|_|is)inf(s|_|$)|norm|overflow|grad(?!_?scal)", re.IGNORECASE)
 _PRECISION = re.compile(
     r"amp|fp16|fp_16|float16|half|bf16|precision|scal|dtype|cuda|device|apex|native|autocast|enable|gpu|mixed",
     re.IGNORECASE,
@@ -287,6 +297,12 @@ def _varies(key: Key) -> bool | None:
     if words & {"element", "augmented", "Modulo"}:
         return True
     return None if "call" in words else False
+
+
+def is_about_gradients(key: Key) -> bool:
+    """Whether a condition looks at the size of gradients, or whether they are finite."""
+    words = list(_words(key))
+    return any(_GRADIENTS.search(word) for word in words) and not any("loss" in word.lower() for word in words)
 
 
 def is_about_precision(key: Key) -> bool:

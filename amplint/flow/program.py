@@ -185,6 +185,8 @@ class If:
     arms: tuple[int, int]
     """The sites at which the two arms begin."""
     polarity: int = 0
+    counts_steps: bool = False
+    """Whether the test asks if anything was stepped, of something counted beside the steps."""
 
 
 @dataclass(slots=True, eq=False)
@@ -194,6 +196,8 @@ class For:
     body: list[Statement]
     orelse: list[Statement]
     site: int
+    hands_over: bool = False
+    """Whether the body gives scalers to code that is not to be seen, such as hooks."""
 
 
 @dataclass(slots=True, eq=False)
@@ -216,6 +220,7 @@ class With:
     context: Expression
     target: Target
     body: list[Statement]
+    site: int
 
 
 @dataclass(slots=True, eq=False)
@@ -264,6 +269,11 @@ class Define:
 
 
 @dataclass(slots=True, eq=False)
+class Change:
+    """Gradients are changed by hand somewhere in the next statement."""
+
+
+@dataclass(slots=True, eq=False)
 class Forget:
     """``del`` of variables."""
 
@@ -271,7 +281,8 @@ class Forget:
 
 
 Statement = (
-    Assign | Augment | Do | If | For | While | Try | With | Match | Return | Raise | Break | Continue | Define | Forget
+    Assign | Augment | Do | If | For | While | Try | With | Match | Return | Raise | Break | Continue | Define | Change
+    | Forget
 )  # fmt: skip
 
 
@@ -387,6 +398,7 @@ _FIELDS: dict[type, tuple[str, ...]] = {
     Break: (),
     Continue: (),
     Define: (),
+    Change: (),
     Forget: ("targets",),
 }
 """The parts of each kind of node that hold other nodes."""

@@ -10,8 +10,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from amplint.flow import program as ir
+from amplint.flow.gradients import changing_nodes
 from amplint.flow.vocabulary import (
+    BOUND_METHODS,
     GRAD_SCALERS,
+    HARMLESS_BUILTINS,
     HARMLESS_OPTIMIZER_METHODS,
     HARMLESS_SCALER_METHODS,
     PROTOCOL_METHODS,
@@ -40,6 +43,10 @@ class _Relevance:
         for cls in program.classes:
             self.all_nodes += [n for s in cls.body for n in ir.walk(s)]
         self.objects = self._objects()
+        self.changing = changing_nodes(self.all_nodes)
+        self.owners = self._owners(program)
+        self.holders = self._holders()
+        self.counts = self._counts()
         self.touching_names: set[str] = set()
         self.scaling_names: set[str] = set()
         self.scales_inside: dict[int, bool] = {}
@@ -66,11 +73,15 @@ class _Relevance:
                         grew = True
 
     def _is_active(self, node: Any) -> bool:
+        if id(node) in self.changing:
+            return True
         if isinstance(node, ir.Call):
             name = _called(node)
             if name == "step" and not node.args and _is_schedule(node.func):
                 return False
             if name in PROTOCOL_METHODS or name in self.touching_names or node.func_externals() & GRAD_SCALERS:
+                return True
+            if "backward" in name:
                 return True
             if isinstance(node.func, ir.Attribute):
                 # meters and progress bars are updated with something, a scaler with nothing
@@ -78,15 +89,108 @@ class _Relevance:
                     return True
                 if name == "update" and not node.args:
                     return True
-            return any(self._hands_over(argument.value) for argument in node.args)
+            if _last(node.func.base if isinstance(node.func, ir.Attribute) else node.func) in self.holders:
+                return True
+            return self._is_handed(node)
         if isinstance(node, ir.Attribute):
-            return node.attr == "grad" or node.attr in self.touching_names
+            if node.attr == "grad" or node.attr in self.touching_names:
+                return True
+            # an object's own state, such as the scale that a fused step divides by
+            return _last(node.base) in self.objects and (node.attr.startswith("_") or node.attr in _FUSED)
         return False
 
-    def _hands_over(self, value: Any) -> bool:
-        """Whether an argument is, or holds, something used as a scaler or an optimizer."""
-        parts = value.values if isinstance(value, ir.Mapping) else _alternatives(value)
-        return any(_last(part) in self.objects for part in parts)
+    def _is_handed(self, node: ir.Call, objects: set[str] | None = None) -> bool:
+        """Whether a call is given a scaler or an optimizer, or something that can reach one."""
+        harmless = isinstance(node.func, ir.Name) and node.func.id in _HARMLESS_WITH_SELF
+        for argument in node.args:
+            value = argument.value
+            parts = value.values if isinstance(value, ir.Mapping) else _alternatives(value)
+            for part in parts:
+                if _last(part) in (self.objects if objects is None else objects):
+                    return True
+                if _is_bound_method(part, self.objects):
+                    return True
+                if isinstance(part, ir.Name) and part.id in self.owners and not harmless:
+                    return True
+        return False
+
+    def _is_handed_to_stranger(self, node: Any) -> bool:
+        if not isinstance(node, ir.Call) or _called(node) in self.touching_names | PROTOCOL_METHODS:
+            return False
+        base = node.func.base if isinstance(node.func, ir.Attribute) else node.func
+        return self._is_handed(node, self.scalers) or _last(base) in self.holders
+
+    def _owners(self, program: ir.Program) -> set[str]:
+        """What methods call the object whose attributes are scalers: ``self``."""
+        found = set()
+        for cls in program.classes:
+            for method in cls.methods.values():
+                me = method.parameters[0].name if method.parameters else ""
+                for node in self.nodes[id(method)]:
+                    if isinstance(node, ir.Attribute) and isinstance(node.base, ir.Name) and node.base.id == me:
+                        if node.attr in self.scalers:
+                            found.add(me)
+        return found - {""}
+
+    def _holders(self) -> set[str]:
+        """Identifiers of what may call a scaler's methods by itself, since it was given the scaler or its owner."""
+        found: set[str] = set()
+        for node in self.all_nodes:
+            if isinstance(node, ir.Call) and isinstance(node.func, ir.Attribute) and not node.func.external:
+                if self._is_handed(node, self.scalers):
+                    found.add(_last(node.func.base))
+        size = -1
+        while size != len(found):
+            size = len(found)
+            for node in self.all_nodes:
+                if isinstance(node, ir.Assign):
+                    targets, value = node.targets, node.value
+                elif isinstance(node, (ir.For, ir.Each)):
+                    targets, value = [node.target], node.source
+                elif isinstance(node, ir.With):
+                    targets, value = [node.target], node.context
+                else:
+                    continue
+                if self._holds(value, found):
+                    found.update(*(self._ends(target) for target in targets if target is not None))
+        return found - self.objects - self.owners - {""}
+
+    def _holds(self, value: Any, holders: set[str]) -> bool:
+        for inner in ir.walk(value):
+            if isinstance(inner, ir.Call) and not inner.func_externals() & GRAD_SCALERS:
+                if self._is_handed(inner, self.scalers):
+                    return True
+            if isinstance(inner, (ir.Name, ir.Attribute)) and _identifier(inner) in holders:
+                return True
+            if _is_bound_method(inner, self.objects):
+                return True
+        return False
+
+    def _counts(self) -> set[str]:
+        """Identifiers of what is counted or noted beside a scaler's steps."""
+        found: set[str] = set()
+        for node in self.all_nodes:
+            for block in (getattr(node, "body", None), getattr(node, "orelse", None)):
+                if isinstance(block, list) and any(isinstance(s, ir.Do) and _is_step(s.value) for s in block):
+                    for statement in block:
+                        if isinstance(statement, ir.Augment) and statement.target is not None:
+                            found |= self._ends(statement.target)
+                        elif isinstance(statement, ir.Do) and isinstance(statement.value, ir.Call):
+                            func = statement.value.func
+                            if isinstance(func, ir.Attribute) and func.attr in ("append", "add"):
+                                found.add(_last(func.base))
+        return found - {""}
+
+    def _asks_for_count(self, test: Any) -> bool:
+        """Whether a test asks if a count is more than nothing."""
+        if isinstance(test, ir.Not):
+            return self._asks_for_count(test.part)
+        if isinstance(test, ir.Compare):
+            parts = (test.left, test.right)
+            return any(isinstance(p, ir.Constant) for p in parts) and any(self._asks_for_count(p) for p in parts)
+        if isinstance(test, ir.Call) and isinstance(test.func, ir.Name) and test.func.id in ("len", "bool", "any"):
+            return any(self._asks_for_count(argument.value) for argument in test.args)
+        return _identifier(test) in self.counts
 
     def _scales(self, node: Any) -> bool:
         """Whether the node is a call that only makes sense with a scaler."""
@@ -108,12 +212,16 @@ class _Relevance:
         for method, _ in methods:
             used.setdefault(_last(method.base), set()).add(method.attr)
         found = {name for name, calls in used.items() if calls & SCALER_CHECKS or {"zero_grad", "step"} <= calls}
+        scalers = {name for name, calls in used.items() if calls & SCALER_CHECKS}
         for method, call in methods:
             if method.attr in ("step", "unscale_") and _last(method.base) in found:
                 found.update(_last(argument.value) for argument in call.args[:1])
         for node in self.all_nodes:
             if isinstance(node, ir.Assign) and _builds(node.value):
-                found.update(*(self._ends(target) for target in node.targets if target is not None))
+                ends = set().union(*(self._ends(target) for target in node.targets if target is not None))
+                found |= ends
+                if any(isinstance(n, ir.Call) and n.func_externals() & GRAD_SCALERS for n in ir.walk(node.value)):
+                    scalers |= ends
         assigned = [node for node in self.all_nodes if isinstance(node, ir.Assign)]
         grew = True
         while grew:
@@ -129,11 +237,12 @@ class _Relevance:
                     if target is not None and _last(target) in found and sources - found - {""}:
                         found |= sources - {""}
                         grew = True
+        self.scalers = scalers & found - {"", "self", "cls"}
         return found - {"", "self", "cls"}
 
     def _relevant(self) -> set[str]:
         self.scaled = self._scaled()
-        relevant = self.objects | self.scaled
+        relevant = self.objects | self.scaled | self.holders
         size = -1
         while size != len(relevant):
             size = len(relevant)
@@ -168,7 +277,7 @@ class _Relevance:
     def watched(self, functions: list[ir.Function]) -> frozenset[str]:
         """The identifiers whose values matter beyond their being there: objects, and what the kept tests depend on."""
         nodes = [n for f in functions for s in f.body for n in ir.walk(s)]
-        found = self.objects | self.scaled
+        found = self.objects | self.scaled | self.holders
         for node in nodes:
             if isinstance(node, (ir.If, ir.While, ir.Choice)):
                 found |= self._names(node.test)
@@ -223,6 +332,8 @@ class _Relevance:
         kept: list[ir.Statement] = []
         for index, statement in enumerate(statements):
             following = statements[index + 1 :] + after
+            if any(id(node) in self.changing for node in ir.walk(statement)):
+                kept.append(ir.Change())
             lowered = self.statement(statement, following, active)
             if lowered is not None:
                 kept.append(lowered)
@@ -231,13 +342,14 @@ class _Relevance:
     def statement(self, s: ir.Statement, after: list[ir.Statement], active: bool) -> ir.Statement | None:
         if isinstance(s, (ir.Assign, ir.Augment)):
             targets = s.targets if isinstance(s, ir.Assign) else [s.target]
-            if any(target is not None and self._ends(target) & self.relevant for target in targets):
+            if any(t is not None and (self._ends(t) & self.relevant or self._active_inside(t)) for t in targets):
                 return s
             return ir.Do(s.value) if self._active_inside(s.value) else None
         if isinstance(s, ir.Do):
             return s if self._active_inside(s.value) else None
         if isinstance(s, ir.If):
             s.polarity = self._polarity(s, after)
+            s.counts_steps = s.polarity != 0 and self._asks_for_count(s.test)
             s.body, s.orelse = self.block(s.body, after, active), self.block(s.orelse, after, active)
             if _only_raises(s.body, s.orelse) and not self._names(s.test) & self.objects:
                 s.body = s.orelse = []  # a check of something else
@@ -246,6 +358,7 @@ class _Relevance:
             return s if self._active_inside(s.test) else self._quieted(s, [*s.body, *s.orelse])
         if isinstance(s, ir.For):
             inside = any(self._active_inside(inner) for inner in s.body) or self._active_inside(s.source)
+            s.hands_over = any(self._is_handed_to_stranger(node) for inner in s.body for node in ir.walk(inner))
             s.body, s.orelse = self.block(s.body, [], inside), self.block(s.orelse, after, active)
             return self._quieted(s, [*s.body, *s.orelse])
         if isinstance(s, ir.While):
@@ -338,6 +451,19 @@ _FLAGS = (ir.Constant, ir.Name, ir.Attribute, ir.Compare, ir.Not, ir.All, ir.Eit
 """Expressions whose value can tell later which way a path went."""
 
 _HARMLESS = HARMLESS_SCALER_METHODS | HARMLESS_OPTIMIZER_METHODS
+
+
+_FUSED = frozenset({"grad_scale", "found_inf"})
+_HARMLESS_WITH_SELF = HARMLESS_BUILTINS | {"super", "isinstance", "getattr", "hasattr", "setattr", "issubclass"}
+
+
+def _is_bound_method(node: Any, objects: set[str]) -> bool:
+    """Whether an expression is a method of a scaler or an optimizer, as a value."""
+    return isinstance(node, ir.Attribute) and node.attr in BOUND_METHODS and _last(node.base) in objects
+
+
+def _is_step(node: Any) -> bool:
+    return isinstance(node, ir.Call) and isinstance(node.func, ir.Attribute) and node.func.attr == "step"
 
 
 def _builds(node: Any) -> bool:

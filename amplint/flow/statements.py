@@ -7,11 +7,24 @@ from collections.abc import Callable
 from typing import Any
 
 from amplint.flow import program as ir
-from amplint.flow.calls import Calls
+from amplint.flow.calls import GENERATOR, Calls
 from amplint.flow.expressions import MODULE, Outcomes
-from amplint.flow.machine import MAX_PATHS, Frame, TooComplex
+from amplint.flow.machine import MAX_DEPTH, MAX_PATHS, Frame, TooComplex
 from amplint.flow.paths import Path, essence, join, merge, widest
-from amplint.flow.values import NONE, Condition, Imported, Key, Optimizer, Scaler, Type, Unknown, Value, key_of
+from amplint.flow.values import (
+    NONE,
+    Condition,
+    Imported,
+    Instance,
+    Key,
+    Optimizer,
+    Routine,
+    Scaler,
+    Type,
+    Unknown,
+    Value,
+    key_of,
+)
 from amplint.flow.vocabulary import EXPECTED_FAILURES
 from amplint.protocol import Event, EventKind, Stage
 
@@ -104,6 +117,8 @@ class Statements(Calls):
         for after, truth in self.branch(node.test, path, frame, node.polarity):
             if node.polarity and truth != (node.polarity > 0) and after.detour is None and _owes_step(after):
                 after = after.but(detour=node.arms[0 if truth else 1])
+            if node.counts_steps and truth != (node.polarity > 0):
+                after = after.doubted()
             for exit, last, value in self.block(node.body if truth else node.orelse, after, frame):
                 if exit is Exit.NEXT:
                     joined.append(last)
@@ -122,7 +137,7 @@ class Statements(Calls):
                 # a loop over optimizers does the same to each of them: once for all
                 ends += self.unrolled(node, elements, after, frame)
             else:
-                ends += self.repeated(node, elements[0], after, frame)
+                ends += self.repeated(node, source, elements[0], after, frame)
         return ends
 
     def is_over_objects(self, element: Value) -> bool:
@@ -150,12 +165,15 @@ class Statements(Calls):
             ends += self.block(node.orelse, after, frame)
         return ends + broken
 
-    def repeated(self, node: ir.For, element: Value, path: Path, frame: Frame) -> Ends:
+    def repeated(self, node: ir.For, source: Value, element: Value, path: Path, frame: Frame) -> Ends:
         def enter(before: Path) -> list[tuple[Path, bool]]:
             made = {key_of(value) for value in self.parts(element)}
             self.machine.remade[-1] |= made
             fresh = self.machine.renew(before, made)
-            return [(self.bind(node.target, element, fresh, frame), True), (before, False)]
+            if _is_generator(source):
+                fresh = self.machine.forget_all(fresh)
+            past = self.machine.forget_all(before) if node.hands_over else before  # such loops are meant to run
+            return [(self.bind(node.target, element, fresh, frame), True), (past, False)]
 
         return self.loop(enter, node.body, node.orelse, path, frame)
 
@@ -220,18 +238,41 @@ class Statements(Calls):
 
     def with_(self, node: ir.With, path: Path, frame: Frame) -> Ends:
         ends: Ends = []
-        for after, context in self.evaluate(node.context, path, frame):
-            if node.target is not None:
-                after = self.bind(node.target, context, after, frame)
-            if _is_expected_failure(node.context):
-                self.machine.muted += 1
-                for exit, _, value in self.block(node.body, after, frame):
-                    ends.append((exit, self.machine.forget_all(after), value))
-                self.machine.muted -= 1
-                ends.append((Exit.NEXT, self.machine.forget_all(after), NONE))
-            else:
-                ends += self.block(node.body, after, frame)
+        for before, context in self.evaluate(node.context, path, frame):
+            for after, entered in self.enter(context, node.site, before, frame):
+                if node.target is not None:
+                    after = self.bind(node.target, entered, after, frame)
+                if _is_expected_failure(node.context):
+                    self.machine.muted += 1
+                    for exit, _, value in self.block(node.body, after, frame):
+                        ends.append((exit, self.machine.forget_all(after), value))
+                    self.machine.muted -= 1
+                    ends.append((Exit.NEXT, self.machine.forget_all(after), NONE))
+                    continue
+                for exit, last, value in self.block(node.body, after, frame):
+                    ends += [(exit, left, value) for left in self.leave(context, entered, node.site, last, frame)]
         return ends
+
+    def enter(self, context: Value, site: int, path: Path, frame: Frame) -> Outcomes:
+        """What ``with context as ...`` binds."""
+        method = self.method(context.definition, "__enter__") if isinstance(context, Instance) else None
+        if method is None or id(method) in frame.active or frame.depth >= MAX_DEPTH:
+            return [(path, context)]
+        return self.follow(Routine(method, context), [context], {}, site, path, frame)
+
+    def leave(self, context: Value, entered: Value, site: int, path: Path, frame: Frame) -> list[Path]:
+        """The paths after the context manager's exit."""
+        if isinstance(context, Instance):
+            method = self.method(context.definition, "__exit__")
+            if method is not None:
+                arguments: list[Value] = [NONE, NONE, NONE]
+                outcomes = self.call_routine(Routine(method, context), arguments, {}, site, path, frame)
+                return [after for after, _ in outcomes]
+        if _is_generator(context):
+            return [self.machine.forget_all(path)]
+        if isinstance(context, Unknown):
+            return [self.forget([context, entered], path)]
+        return [path]
 
     def match(self, node: ir.Match, path: Path, frame: Frame) -> Ends:
         ends: Ends = []
@@ -276,6 +317,9 @@ class Statements(Calls):
         else:
             value = self.evaluate(node.value, path, frame)[0][1]
         return [(Exit.NEXT, path.with_local(frame.key, node.name, value), NONE)]
+
+    def change(self, node: ir.Change, path: Path, frame: Frame) -> Ends:
+        return [(Exit.NEXT, self.machine.forget_gradients(path), NONE)]
 
     def delete(self, node: ir.Forget, path: Path, frame: Frame) -> Ends:
         for target in node.targets:
@@ -322,6 +366,11 @@ def _owes_step(path: Path) -> bool:
     return any(record.stage is Stage.UNSCALED for state in path.protocol.scalers.values() for record in state.records)
 
 
+def _is_generator(value: Value) -> bool:
+    """Whether a value is what a generator function of this file returned."""
+    return isinstance(value, Unknown) and value.key[:2] == ("call", GENERATOR)
+
+
 def _is_expected_failure(node: ir.Expression) -> bool:
     """Whether a context manager says that its body is meant to go wrong."""
     if not isinstance(node, ir.Call) or not isinstance(node.func, (ir.Name, ir.Attribute)):
@@ -345,6 +394,7 @@ _RUN: dict[type, Callable[[Statements, Any, Path, Frame], Ends]] = {
     ir.Break: lambda self, node, path, frame: [(Exit.BREAK, path, NONE)],
     ir.Continue: lambda self, node, path, frame: [(Exit.CONTINUE, path, NONE)],
     ir.Define: Statements.define,
+    ir.Change: Statements.change,
     ir.Forget: Statements.delete,
 }
 

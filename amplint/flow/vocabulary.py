@@ -81,7 +81,22 @@ CLIP_FUNCTIONS = frozenset(
 
 AUTOGRAD_BACKWARD = frozenset({"torch.autograd.backward", "torch.autograd.variable.backward"})
 
-FINITE_CHECKS = ("isfinite", "isnan", "isinf")
+BOUND_METHODS = frozenset({"scale", "unscale_", "step", "update"})
+"""Methods that have to do with the protocol wherever they are handed on as a value."""
+
+HARMLESS_DECORATORS = (
+    "torch.",
+    "functools.",
+    "contextlib.",
+    "typing.",
+    "typing_extensions.",
+    "abc.",
+    "staticmethod",
+    "classmethod",
+    "property",
+    "override",
+)
+"""Decorators, by their beginning, that do nothing to a scaler before or after the function they wrap."""
 
 EXPECTED_FAILURES = frozenset({"pytest.raises", "raises", "assertRaises", "assertRaisesRegex", "pytest.warns"})
 """Context managers in which misuse is on purpose."""

@@ -1,0 +1,111 @@
+"""Where a program changes gradients by hand: after that, nobody can tell whether they still carry the loss scale.
+
+Going by the text alone: what is called ``.grad``, names that such a value was given to, numbers made from the scale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from amplint.flow import program as ir
+from amplint.flow.vocabulary import HARMLESS_BUILTINS, HARMLESS_FUNCTIONS, PROTOCOL_METHODS
+
+_VIEWS = frozenset({"data", "detach", "view", "view_as", "reshape", "flatten", "coalesce", "values", "to", "float"})
+"""Attributes and methods that show the same gradient."""
+_REORDERED = frozenset({"list", "tuple", "zip", "enumerate", "filter", "sorted", "reversed", "iter"})
+_REPLACING = frozenset({"mul_", "multiply_", "div_", "divide_", "true_divide_", "copy_", "set_", "lerp_"})
+"""Methods that can take the scale out of a gradient, or put another in its place."""
+_READING = frozenset({"append", "extend", "add", "update", "norm", "info", "debug", "warning", "format", "isinstance"})
+_READING_WORDS = ("log", "print", "add_", "set_postfix", "write", "record")
+
+
+def changing_nodes(nodes: list[Any]) -> frozenset[int]:
+    """The ids of the assignments and calls that change gradients."""
+    finder = _Finder(nodes)
+    return frozenset(id(node) for node in nodes if finder.changes(node))
+
+
+class _Finder:
+    def __init__(self, nodes: list[Any]) -> None:
+        self.aliases: set[str] = set()
+        """Names of gradients."""
+        self.scales: set[str] = set()
+        """Names of numbers made from a scaler's scale."""
+        assigned = [n for n in nodes if isinstance(n, (ir.Assign, ir.For, ir.Each))]
+        size = -1
+        while size != len(self.aliases) + len(self.scales):
+            size = len(self.aliases) + len(self.scales)
+            for node in assigned:
+                value = node.value if isinstance(node, ir.Assign) else node.source
+                targets = node.targets if isinstance(node, ir.Assign) else [node.target]
+                if self.is_gradient(value):
+                    self.aliases.update(*(_names(target) for target in targets))
+                elif isinstance(node, ir.Assign) and self.is_scale(value):
+                    self.scales.update(*(_names(target) for target in targets))
+
+    def is_gradient(self, node: Any) -> bool:
+        """Whether an expression is a gradient, a view of one, or a collection of some."""
+        if isinstance(node, ir.Attribute):
+            return node.attr == "grad" or (node.attr in _VIEWS and self.is_gradient(node.base))
+        if isinstance(node, ir.Name):
+            return node.id in self.aliases
+        if isinstance(node, ir.Item):
+            return self.is_gradient(node.base)
+        if isinstance(node, ir.Each):
+            return self.is_gradient(node.element)
+        if isinstance(node, (ir.Sequence, ir.Either)):
+            return any(self.is_gradient(part) for part in node.parts)
+        if isinstance(node, ir.Choice):
+            return self.is_gradient(node.then) or self.is_gradient(node.other)
+        if isinstance(node, ir.Call):
+            if isinstance(node.func, ir.Attribute):
+                return node.func.attr in _VIEWS and self.is_gradient(node.func.base)
+            if isinstance(node.func, ir.Name) and node.func.id in _REORDERED:
+                return any(self.is_gradient(argument.value) for argument in node.args)
+        return False
+
+    def is_scale(self, node: Any) -> bool:
+        """Whether a number is made from a scaler's scale."""
+        for inner in ir.walk(node):
+            if isinstance(inner, ir.Attribute) and inner.attr in ("get_scale", "_scale"):
+                return True
+            if isinstance(inner, ir.Name) and inner.id in self.scales:
+                return True
+        return False
+
+    def changes(self, node: Any) -> bool:
+        if isinstance(node, ir.Assign):
+            return any(_is_place(target) and self.is_gradient(target) for target in node.targets)
+        if isinstance(node, ir.Augment):
+            return node.target is not None and self.is_gradient(node.target)
+        return isinstance(node, ir.Call) and self.call_changes(node)
+
+    def call_changes(self, node: ir.Call) -> bool:
+        func = node.func
+        name = func.attr if isinstance(func, ir.Attribute) else func.id if isinstance(func, ir.Name) else ""
+        if isinstance(func, ir.Attribute) and self.is_gradient(func.base):
+            varies = any(not isinstance(argument.value, ir.Constant) for argument in node.args)
+            return name == "zero_" or (name in _REPLACING and varies)
+        given = [argument.value for argument in node.args]
+        if not any(self.is_gradient(value) or self.is_scale_number(value) for value in given):
+            return False
+        if name in _REORDERED | _READING | HARMLESS_BUILTINS | PROTOCOL_METHODS or name.startswith(_READING_WORDS):
+            return False
+        externals = node.func_externals()
+        if any(external.startswith(("torch.", "numpy.", "math.", *HARMLESS_FUNCTIONS)) for external in externals):
+            return name.endswith("_") and not name.startswith("clip_grad")
+        return True
+
+    def is_scale_number(self, node: Any) -> bool:
+        return isinstance(node, (ir.Name, ir.Attribute, ir.Call, ir.Operation)) and self.is_scale(node)
+
+
+def _is_place(target: Any) -> bool:
+    return isinstance(target, (ir.Attribute, ir.Item))
+
+
+def _names(target: Any) -> Iterable[str]:
+    if isinstance(target, ir.Sequence):
+        return [name for part in target.parts for name in _names(part)]
+    return [target.id] if isinstance(target, ir.Name) else []
