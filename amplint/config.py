@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from packaging.specifiers import Specifier
 
 DEFAULT_EXCLUDE = (
+    ".#*",  # what Emacs puts beside a file that is being edited: a link to nowhere
     ".bzr",
     ".direnv",
     ".eggs",

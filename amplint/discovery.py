@@ -11,11 +11,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from amplint.config import Configuration
-from amplint.documents import Document, UnreadableDocument
+from amplint.documents import Document, UnreadableDocument, read_regular_file
 from amplint.ignores import IgnoreFiles
-
-_CHUNK = 1 << 16
-_OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +87,7 @@ class Discovery:
             return
         try:
             self.searched += 1
-            content = _read(path)
+            content = read_regular_file(path)
             if self._mentioned(content) or not _parses(Document.from_bytes(path, content)):
                 yield Candidate(path, folder, len(content))
         except OSError as error:
@@ -125,7 +122,7 @@ class Discovery:
     def _search(self, path: str, folder: str) -> Candidate | Problem | None:
         self.searched += 1
         try:
-            content = _read(path)
+            content = read_regular_file(path)
         except IsADirectoryError:
             return None  # a link to a folder: not followed, so no loop of links can catch the walk
         except OSError as error:
@@ -153,20 +150,6 @@ def _shortest(mentions: Iterable[bytes]) -> tuple[bytes, ...]:
         if not any(other in mention for other in shortest):
             shortest.append(mention)
     return tuple(shortest)
-
-
-def _read(path: str) -> bytes:
-    handle = os.open(path, _OPEN_FLAGS)
-    try:
-        content = os.read(handle, _CHUNK)
-        if len(content) == _CHUNK:
-            parts = [content]
-            while part := os.read(handle, _CHUNK):
-                parts.append(part)
-            content = b"".join(parts)
-        return content
-    finally:
-        os.close(handle)
 
 
 def _parses(document: Document) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import codecs
+import errno
 import os
 import re
 import stat
@@ -12,6 +13,10 @@ from functools import cached_property
 from amplint.findings import Edit, Location
 
 _NEWLINE = re.compile(r"\r\n|\r|\n")
+_CHUNK = 1 << 16
+_NOT_REGULAR = "not a regular file"
+# not blocking, since opening a pipe waits for who writes to it
+_OPEN_FLAGS = os.O_RDONLY | sum(getattr(os, flag, 0) for flag in ("O_BINARY", "O_CLOEXEC", "O_NONBLOCK"))
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
@@ -65,7 +70,10 @@ class Document:
             text = content[len(bom) :].decode(encoding)
         except (UnicodeError, LookupError) as error:
             raise UnreadableDocument(filename, f"could not be decoded as {encoding}: {_reason(error)}") from None
-        return cls(filename, text, encoding=encoding, bom=bom, content=content)
+        document = cls(filename, text, encoding=encoding, bom=bom, content=content)
+        if encoding != "utf-8" and not document._is(content):
+            raise UnreadableDocument(filename, f"could not be read: {encoding} would write its text in other bytes")
+        return document
 
     @classmethod
     def from_source(cls, filename: str, text: str) -> Document:
@@ -97,6 +105,12 @@ class Document:
         except (OSError, UnreadableDocument) as error:
             raise UnwritableDocument(self.filename, f"could not be written: {_reason(error)}") from None
         self._content = content
+
+    def _is(self, content: bytes) -> bool:
+        try:
+            return self.encode() == content
+        except UnicodeError:
+            return False
 
     @cached_property
     def newline(self) -> str:
@@ -156,10 +170,37 @@ def _declared_encoding(filename: str, content: bytes) -> str:
     return "utf-8" if encoding == "utf-8-sig" else encoding
 
 
+def read_regular_file(path: str) -> bytes:
+    """The bytes of the file at ``path``; raises :class:`OSError`.
+
+    A pipe, a socket or a device is refused: reading one may wait for ever, or end never.
+    """
+    try:
+        handle = os.open(path, _OPEN_FLAGS)
+    except OSError as error:
+        if error.errno == errno.ENXIO:  # what opening a socket says
+            raise OSError(errno.EINVAL, _NOT_REGULAR) from None
+        raise
+    try:
+        mode = os.fstat(handle).st_mode
+        if not stat.S_ISREG(mode):
+            if stat.S_ISDIR(mode):
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+            raise OSError(errno.EINVAL, _NOT_REGULAR)
+        content = os.read(handle, _CHUNK)
+        if len(content) == _CHUNK:
+            parts = [content]
+            while part := os.read(handle, _CHUNK):
+                parts.append(part)
+            content = b"".join(parts)
+        return content
+    finally:
+        os.close(handle)
+
+
 def _read_bytes(filename: str) -> bytes:
     try:
-        with open(filename, "rb") as file:
-            return file.read()
+        return read_regular_file(filename)
     except OSError as error:
         raise UnreadableDocument(filename, _reason(error)) from None
 
@@ -167,8 +208,10 @@ def _read_bytes(filename: str) -> bytes:
 def _replace(path: str, content: bytes) -> None:
     import tempfile
 
+    if not os.access(path, os.W_OK):  # replacing it needs no permission of its own
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     status = os.stat(path)
-    handle, temporary = tempfile.mkstemp(prefix=f".{os.path.basename(path)}.", dir=os.path.dirname(path))
+    handle, temporary = tempfile.mkstemp(prefix=".amplint-", dir=os.path.dirname(path))
     try:
         with open(handle, "wb") as file:
             file.write(content)

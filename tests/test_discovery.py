@@ -72,6 +72,20 @@ def test_links(tree: Path) -> None:
     assert find("a") == ["a/broken.py: No such file or directory", "a/other.py", "a/x.py"]
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege there")
+def test_what_emacs_puts_beside_an_edited_file_is_no_problem(tree: Path) -> None:
+    write(tree, "a/x.py")
+    (tree / "a" / ".#x.py").symlink_to("user@host.1234:5678")
+    assert find("a") == ["a/x.py"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_a_pipe_is_not_waited_for(tree: Path) -> None:
+    write(tree, "a/x.py")
+    os.mkfifo(tree / "a" / "pipe.py")
+    assert find("a", "a/pipe.py") == ["a/pipe.py: not a regular file", "a/x.py"]
+
+
 def test_gitignore_at_every_level(tree: Path) -> None:
     (tree / ".git").mkdir()
     write(tree, "a/x.py", "a/y.py", "a/gen/x.py", "b/gen/x.py", "b/keep/x.py", "c/x.py", "d/e/x.py", "d/k.py", "z/q.py")

@@ -83,6 +83,8 @@ def test_a_changed_text_keeps_encoding_mark_and_newlines(tmp_path: Path) -> None
         (b"# coding: rot13\n", "could not be decoded"),
         (b"\xef\xbb\xbf# coding: latin-1\n", "could not be decoded"),
         (b"\xff\xfex\x00", "could not be decoded"),
+        (b"# coding: unicode_escape\nx = '\\x41'\n", "in other bytes"),
+        (b"# coding: utf-7\nx = '+AOk-+AOk-'\n", "in other bytes"),
     ],
 )
 def test_what_cannot_be_decoded_is_said(tmp_path: Path, content: bytes, reason: str) -> None:
@@ -105,6 +107,30 @@ def test_mode_is_kept_and_nothing_is_left_beside(tmp_path: Path) -> None:
     assert path.read_text() == "b"
     assert stat.S_IMODE(path.stat().st_mode) == 0o754
     assert os.listdir(tmp_path) == ["a.py"]
+
+
+def test_a_name_as_long_as_it_may_be(tmp_path: Path) -> None:
+    path = tmp_path / f"{'x' * 252}.py"
+    path.write_text("a")
+    Document.read(path).with_text("b").write()
+    assert path.read_text() == "b"
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="the superuser writes everything")
+def test_a_file_that_may_not_be_written_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "a.py"
+    path.write_text("a")
+    path.chmod(0o444)
+    with pytest.raises(UnwritableDocument, match="Permission denied"):
+        Document.read(path).with_text("b").write()
+    assert path.read_text() == "a"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.py")
+    with pytest.raises(UnreadableDocument, match="not a regular file"):
+        Document.read(tmp_path / "a.py")
 
 
 def test_a_link_is_written_through(tmp_path: Path) -> None:
