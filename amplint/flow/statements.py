@@ -197,7 +197,7 @@ class Statements(Calls):
         finished: list[Path] = []
         pending = [path]
         while pending:
-            heads = _new_heads(pending, begun, path)
+            heads = _new_heads(pending, begun)
             pending = []
             for head in heads:
                 for start, inside in enter(self.machine.renew(head, made)):
@@ -331,11 +331,10 @@ class Statements(Calls):
         return [(Exit.NEXT, path, NONE)]
 
 
-def _new_heads(pending: list[Path], begun: dict[Path, Path], entry: Path) -> list[Path]:
+def _new_heads(pending: list[Path], begun: dict[Path, Path]) -> list[Path]:
     """The paths with which a loop must begin again: those that bring something that ``begun`` does not cover.
 
-    Where the protocol stands as it stood before, what the loop has decided meanwhile makes no difference: of that
-    only what ``entry`` knew already is kept, so that the walk comes to its end soon.
+    Where the protocol stands as it stood before, only what every way there has decided alike is kept.
     """
     heads: dict[Path, Path] = {}
     for path in pending:
@@ -344,7 +343,6 @@ def _new_heads(pending: list[Path], begun: dict[Path, Path], entry: Path) -> lis
         head = path
         if known is not None and path != known:
             head = widest([known, path])
-            head = head.but(facts={key: truth for key, truth in head.facts.items() if key in entry.facts})
         if head != known:
             begun[core] = heads[core] = head
     return list(heads.values())

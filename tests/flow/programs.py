@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
-CONDITIONS = ("amp", "not amp", "amp is True", "data[i] > 0", "not data[i] > 0", "norm > 1")
+CONDITIONS = ("amp", "not amp", "amp is True", "data[i] > 0", "not data[i] > 0", "data[i] < 0.5")
 
 
 @dataclass
