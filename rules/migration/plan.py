@@ -16,7 +16,7 @@ import libcst as cst
 from amplint.findings import Applicability, Edit, Finding, Fix
 from amplint.rule import Context, Rule
 from amplint.rules.migration.replacements import DEPRECATED, MODULES, Home, Replacement, is_new
-from amplint.rules.migration.usage import Unfixable, Use
+from amplint.rules.migration.usage import Unfixable, Use, is_read
 from amplint.syntax.arguments import Change
 from amplint.syntax.exports import exported_names
 from amplint.syntax.gates import Gate, Gates
@@ -103,6 +103,7 @@ class Plan:
                 moving += self._imported_name(binding)
         self._starred(starred)
         self._move_imports(moving)
+        self._leave_replaced()
         self._keep_checks_true()
         if self.supports_older is not None:
             for place in self.places:
@@ -324,6 +325,8 @@ class Plan:
             if len(self.names.qualified(node)) > 1:
                 raise Unfixable(f"`{root.value}` is bound to more than one thing")
             self._may_move(node)
+            if "#" in self.tree.code(node):
+                raise Unfixable("a comment stands inside the name")
             one.bundle.take(use, use.changes())
         except Unfixable as error:
             one.reason = str(error)
@@ -391,7 +394,7 @@ class Plan:
             path = [torch, *home.module.split(".")[1:], DEPRECATED[one.qualified].name]
             whole.changes.append(Change(*self.tree.span(one.node), ".".join(path)))
         if imports_torch:
-            whole.changes.append(self.imports.insert_before(statement, "import torch"))
+            whole.changes += [self.imports.insert_before(i.statement, "import torch") for i in binding.imports]
         if (
             complete
             and not exported
@@ -405,12 +408,27 @@ class Plan:
         """A name for the module ``torch`` that all of the uses see, and whether it must be imported for them."""
         names = [imported.name for imported in self.names.imports if imported.qualified == "torch"]
         for name in dict.fromkeys([*names, "torch"]):
-            seen = [self.names.scope(one.root).lookup(name) for one in reached]
-            if all(other is not None and other.qualified == {"torch"} and not other.others for other in seen):
+            seen = {self.names.scope(one.root).lookup(name) for one in reached}
+            known = [other for other in seen if other is not None]
+            if not all(other.qualified == {"torch"} and not other.others for other in known):
+                continue
+            if len(known) == len(seen) and all(self._bound_before(one, name) for one in reached):
                 return name, False
-            if name == "torch" and all(other is None for other in seen):
+            if name == "torch" and all(other.scope is binding.scope for other in known):
                 return name, True
         raise Unfixable("`torch` is not the module of that name wherever this is used")
+
+    def _bound_before(self, one: _Reached, name: str) -> bool:
+        """Whether an import of ``name`` stands before a use, in a block around it."""
+        binding = self.names.scope(one.root).lookup(name)
+        around = set(self.names.ancestors(one.root))
+        start, _ = self.tree.span(one.root)
+        for imported in binding.imports if binding is not None else ():
+            line = self.names.parent(imported.statement)
+            block = self.names.parent(line) if isinstance(line, cst.SimpleStatementLine) else line
+            if block in around and self.tree.span(imported.statement)[1] <= start:
+                return True
+        return False
 
     def _respelled(self, node: cst.BaseExpression, path: Sequence[str]) -> list[Change]:
         """Make the attributes of a chain those of ``path``, by leaving out what is not in it where that is enough."""
@@ -450,6 +468,19 @@ class Plan:
         return self.imports.remove_statement(statement)
 
     # -- the document as a whole ---------------------------------------------------------------------------------
+
+    def _leave_replaced(self) -> None:
+        """What the file puts in the place of an old name, such as a context of its own, is used by the old name."""
+        replaced: dict[str, str] = {}
+        for place in self.places:
+            if isinstance(place.node, cst.BaseExpression) and not is_read(self.names, place.node):
+                reason = f"line {self._row(place.node)} gives `{place.qualified}` another value"
+                replaced.setdefault(place.qualified, reason)
+        reasons = {id(p.bundle): replaced[p.qualified] for p in self.places if p.bundle and p.qualified in replaced}
+        for place in self.places:
+            why = reasons.get(id(place.bundle), replaced.get(place.qualified))
+            if why is not None:
+                place.bundle, place.reason = None, why
 
     def _keep_checks_true(self) -> None:
         """An object of the new class is no instance of the old one: no such object while a check for the old stays."""

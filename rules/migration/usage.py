@@ -216,7 +216,7 @@ class Use:
 
     def _attribute(self, attribute: cst.Attribute) -> list[Change]:
         """``GradScaler.step`` is inherited; ``GradScaler.__init__`` has another order; a patched class is another."""
-        if not self.replacement.is_class or not _is_read(self.names, attribute):
+        if not self.replacement.is_class or not is_read(self.names, attribute):
             raise Unfixable(f"{self._where(attribute)} reaches into `{self.spelling}`")
         if attribute.attr.value not in ("__init__", "__new__"):
             return []
@@ -426,7 +426,8 @@ def _names_device(value: cst.BaseExpression) -> bool:
     return "device" in last.split("_") or last == "dev"
 
 
-def _is_read(names: Names, node: cst.BaseExpression) -> bool:
+def is_read(names: Names, node: cst.BaseExpression) -> bool:
+    """Whether a name or attribute is neither assigned to nor deleted."""
     parent = names.parent(node)
     if isinstance(parent, (cst.AssignTarget, cst.AugAssign, cst.Del)):
         return False

@@ -249,3 +249,46 @@ def test_reason_names_the_source_of_the_target() -> None:
 def test_reason_names_the_line() -> None:
     _, (finding,) = fix("from torch.cuda.amp import autocast\n\n\ncall(autocast)\n")
     assert finding.no_fix_reason == "line 4 passes `autocast` on, and what calls it cannot be seen"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            "from torch import cuda as c\nc.amp.autocast()\nc.x\nimport torch as t\n",
+            'import torch\nfrom torch import cuda as c\ntorch.amp.autocast("cuda")\nc.x\nimport torch as t\n',
+        ),
+        (
+            "if a:\n    import torch\nfrom torch.cuda import amp\namp.autocast()\namp.x\n",
+            'if a:\n    import torch\nimport torch\nfrom torch.cuda import amp\ntorch.amp.autocast("cuda")\namp.x\n',
+        ),
+        (
+            "if a:\n    from torch.cuda import amp\nelse:\n    from torch.cuda import amp\namp.autocast()\namp.x\n",
+            "if a:\n    import torch\n    from torch.cuda import amp\nelse:\n    import torch\n"
+            '    from torch.cuda import amp\ntorch.amp.autocast("cuda")\namp.x\n',
+        ),
+    ],
+)
+def test_torch_is_bound_before_it_is_used(before: str, after: str) -> None:
+    assert fix(before)[0] == after
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import torch\ntorch.cuda.amp.autocast = mine\ntorch.cuda.amp.autocast()\n",
+        "import torch\nfrom torch.cuda import amp\namp.autocast = mine\nwith torch.cuda.amp.autocast():\n    pass\n",
+        "from torch.cuda.amp import autocast\nimport torch\nif a:\n    torch.cuda.amp.autocast = mine\nautocast()\n",
+    ],
+)
+def test_a_name_that_the_file_gives_another_value_stays(text: str) -> None:
+    after, remaining = fix(text)
+    assert after == text
+    assert all("another value" in (finding.no_fix_reason or "") for finding in remaining)
+
+
+def test_a_comment_inside_a_name_is_not_lost() -> None:
+    text = "import torch\nregion = (torch  # of mine\n  .cuda.amp.autocast())\n"
+    after, (finding,) = fix(text)
+    assert after == text
+    assert "comment" in (finding.no_fix_reason or "")
