@@ -469,10 +469,9 @@ def _retire(state: ProtocolState, event: Event) -> Step:
     scaler = state.scaler(event.scaler)
     owing = scaler.owing_update()
     state = replace(state, scalers={key: value for key, value in state.scalers.items() if key != event.scaler})
-    if owing is None:
+    if owing is None or owing.stage is Stage.UNSCALED:  # unscaled to be looked at: nothing is left to go wrong
         return state, ()
-    call = "step" if owing.stage is Stage.STEPPED else "unscale_"
-    message = f"scaler.{call}() is never followed by scaler.update()"
+    message = "scaler.step() is never followed by scaler.update()"
     return state, (Violation("AMP102", owing.site, message, event.scaler, owing.optimizer, stage=owing.stage),)
 
 

@@ -11,7 +11,7 @@ import re
 
 from amplint.flow import program as ir
 from amplint.flow.values import Key, LearntMore, spelled_out
-from amplint.flow.vocabulary import FRAMEWORKS
+from amplint.flow.vocabulary import BOUND_METHODS, FRAMEWORKS, GRAD_SCALERS
 
 _FRAMEWORK_IMPORT = re.compile(rf"^\s*(?:from|import)\s+(?:{'|'.join(sorted(FRAMEWORKS))})\b", re.MULTILINE)
 _FOREIGN_SCALER_IMPORT = re.compile(r"^\s*from\s+(?!torch\b|sklearn\b)[\w.]+\s+import\s[^#\n]*Scaler\b", re.MULTILINE)
@@ -40,7 +40,10 @@ class Evidence:
             and isinstance(node.func.base, (ir.Attribute, ir.Name))
         }
         """What the objects are called whose ``update`` is called anywhere in the file."""
-        home_made = any("unscale_" in c.methods or {"scale", "update"} <= c.methods.keys() for c in program.classes)
+        home_made = any(
+            "unscale_" in c.methods or {"scale", "update"} <= c.methods.keys() or _changes_scaler(c)
+            for c in program.classes
+        )
         self.strangers_trusted = not (
             home_made or _FRAMEWORK_IMPORT.search(text) or _FOREIGN_SCALER_IMPORT.search(text)
         )
@@ -89,6 +92,12 @@ class Evidence:
 
 
 _OPTIMIZER_NAME = re.compile(r"(?i)(^|_)opt(im\w*|s)?(_|\d|$)|optim")
+
+
+def _changes_scaler(cls: ir.Class) -> bool:
+    """Whether a class derives from PyTorch's scaler and has its own way with the protocol."""
+    bases = (base.external for base in cls.bases if isinstance(base, (ir.Name, ir.Attribute)))
+    return any(names & GRAD_SCALERS for names in bases) and bool(cls.methods.keys() & BOUND_METHODS)
 
 
 def name_of(key: Key) -> str:

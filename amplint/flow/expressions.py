@@ -25,6 +25,7 @@ from amplint.flow.values import (
     Type,
     Unknown,
     Value,
+    is_made_in,
     key_of,
 )
 from amplint.flow.vocabulary import BOUND_METHODS
@@ -239,9 +240,16 @@ class Expressions(ABC):
 
     def operation(self, node: ir.Operation, path: Path, frame: Frame) -> Outcomes:
         return [
-            (after, self.combine(node.tag, values, node.site))
+            (self.pause(after, frame) if node.tag == "yield" else after, self.combine(node.tag, values, node.site))
             for after, values in self.evaluate_all(node.parts, path, frame)
         ]
+
+    def pause(self, path: Path, frame: Frame) -> Path:
+        """The path after a ``yield``: the caller may have done anything with what it can reach."""
+        for scaler in path.protocol.scalers:
+            if not is_made_in(scaler, frame.key):
+                path = self.machine.emit(path, Event(EventKind.FORGET, scaler=scaler))
+        return self.machine.forget_gradients(path)
 
     def combine(self, tag: str, values: list[Value], site: int) -> Value:
         """The value of an operation: a scaled loss stays scaled through arithmetic."""

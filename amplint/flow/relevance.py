@@ -344,9 +344,9 @@ class _Relevance:
             targets = s.targets if isinstance(s, ir.Assign) else [s.target]
             if any(t is not None and (self._ends(t) & self.relevant or self._active_inside(t)) for t in targets):
                 return s
-            return ir.Do(s.value) if self._active_inside(s.value) else None
+            return ir.Do(s.value) if self._active_inside(s.value) or active and _yields(s.value) else None
         if isinstance(s, ir.Do):
-            return s if self._active_inside(s.value) else None
+            return s if self._active_inside(s.value) or active and _yields(s.value) else None
         if isinstance(s, ir.If):
             s.polarity = self._polarity(s, after)
             s.counts_steps = s.polarity != 0 and self._asks_for_count(s.test)
@@ -460,6 +460,10 @@ _HARMLESS_WITH_SELF = HARMLESS_BUILTINS | {"super", "isinstance", "getattr", "ha
 def _is_bound_method(node: Any, objects: set[str]) -> bool:
     """Whether an expression is a method of a scaler or an optimizer, as a value."""
     return isinstance(node, ir.Attribute) and node.attr in BOUND_METHODS and _last(node.base) in objects
+
+
+def _yields(node: Any) -> bool:
+    return any(isinstance(inner, ir.Operation) and inner.tag == "yield" for inner in ir.walk(node))
 
 
 def _is_step(node: Any) -> bool:

@@ -23,6 +23,7 @@ from amplint.flow.values import (
     Type,
     Unknown,
     Value,
+    is_made_in,
     key_of,
 )
 from amplint.flow.vocabulary import EXPECTED_FAILURES
@@ -54,7 +55,7 @@ class Statements(Calls):
 
     def retire(self, path: Path, frame: Frame, returned: Value) -> Path:
         """The end of the scalers that were made in ``frame`` and that nothing outside it can reach."""
-        own = [key for key in path.protocol.scalers if isinstance(key, tuple) and _is_made_in(key, frame)]
+        own = [key for key in path.protocol.scalers if is_made_in(key, frame.key)]
         if not own:
             return path
         outer = [value for key, names in path.frames.items() if key != frame.key for value in names.values()]
@@ -352,11 +353,6 @@ def _targets(target: ir.Target) -> list[ir.Name | ir.Attribute]:
     if isinstance(target, ir.Sequence):
         return [name for part in target.parts for name in _targets(part)]  # type: ignore[arg-type]
     return [target] if isinstance(target, (ir.Name, ir.Attribute)) else []
-
-
-def _is_made_in(key: Key, frame: Frame) -> bool:
-    """Whether the value of ``key`` was constructed in ``frame``."""
-    return key[0] == "new" and bool(key[2] == frame.key)
 
 
 def _owes_step(path: Path) -> bool:

@@ -204,6 +204,11 @@ def key_of(value: Value) -> Key:
     return value.key
 
 
+def is_made_in(key: Any, frame: Key) -> bool:
+    """Whether the value of ``key`` was constructed in ``frame``."""
+    return isinstance(key, tuple) and key[0] == "new" and bool(key[2] == frame)
+
+
 @lru_cache(maxsize=4096)
 def parts_of(key: Key) -> frozenset[Key]:
     """``key`` and every key that it is built from."""
@@ -224,6 +229,7 @@ _spelled_out: dict[Key, Key] = {}
 _depths: dict[Key, int] = {}
 
 
+@lru_cache(maxsize=16384)
 def short(key: Key) -> Key:
     """``key`` with its large parts abbreviated: a value computed from many others must not cost their sum each time."""
     return tuple(_abbreviated(part) if isinstance(part, tuple) and _size(part) > LARGE else part for part in key)
@@ -240,6 +246,7 @@ def forget_abbreviations() -> None:
     _spelled_out.clear()
     _depths.clear()
     parts_of.cache_clear()
+    short.cache_clear()
 
 
 def _abbreviated(key: Key) -> Key:
