@@ -5,12 +5,12 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
-CONDITIONS = ("amp", "not amp", "amp is True", "data[i] > 0", "not data[i] > 0", "data[i] < 0.5")
+CONDITIONS = ("amp", "not amp", "amp is True", "data[i] > 0", "not data[i] > 0", "more[i] < 0")
 
 
 @dataclass
 class Writer:
-    """Writes one training function ``train(model, amp, data)``."""
+    """Writes one training function ``train(model, amp, data, more)``."""
 
     random: random.Random
     lines: list[str] = field(default_factory=list)
@@ -30,7 +30,7 @@ class Writer:
                 self.add(1, "scaler.update()")
             self.add(0, "")
         self.add(0, "")
-        self.add(0, "def train(model, amp, data):")
+        self.add(0, "def train(model, amp, data, more):")
         self.add(1, "optimizer = torch.optim.SGD(model.parameters(), lr=0.01)")
         self.add(1, 'scaler = torch.amp.GradScaler("cpu", init_scale=4.0, enabled=amp)')
         self.add(1, "for i in range(len(data)):")

@@ -42,11 +42,12 @@ def seen(source: str, path: Path) -> tuple[set[tuple[str, int]], bool]:
     exec(compile(source, str(path), "exec"), names)
     found, broke = set(), False
     for run in range(RUNS):
-        data = [random.Random(run * 100 + i).uniform(-1, 1) for i in range(4)]
+        drawn = random.Random(run)
+        data, more = ([drawn.uniform(-1, 1) for _ in range(4)] for _ in range(2))
         model = torch.nn.Linear(2, 1)
         try:
             with watch() as report:
-                names["train"](model, run % 3 > 0, data)  # type: ignore[operator]
+                names["train"](model, run % 3 > 0, data, more)  # type: ignore[operator]
         except (RuntimeError, AssertionError):
             broke = True
         found |= {(each.code, each.row) for each in report.findings}
