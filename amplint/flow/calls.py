@@ -415,7 +415,7 @@ class Calls(Expressions):
         if routine.bound is not None:
             given.insert(0, routine.bound)
         keywords = {**dict(routine.kwargs), **kwargs}
-        if not function.touches:
+        if not function.touches and not function.returns_object:
             return [(path, self.opaque_result(("routine", function.name), given, keywords))]
         if function.is_generator:  # its body runs between what its caller does
             return [(self.machine.forget_all(path), Unknown(("call", GENERATOR, function.name, site)))]

@@ -13,6 +13,8 @@ from amplint.flow.values import (
     Key,
     Known,
     Optimizer,
+    Routine,
+    Scaled,
     Scaler,
     Several,
     Table,
@@ -129,6 +131,8 @@ class Path:
             return None if is_none is None else not is_none
         if isinstance(value, Items):
             return bool(value.values)
+        if isinstance(value, (Scaled, Routine)):
+            return True
         return self.facts.get(key_of(value))
 
     def _decide_not(self, value: Condition) -> bool | None:

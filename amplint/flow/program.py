@@ -312,6 +312,7 @@ class Function:
     """Names that are bound once, to a bool: a switch for the user to flip, so both its values are paths."""
     touches: bool = False
     """Whether anything in it has to do with the protocol."""
+    returns_object: bool = False
 
 
 @dataclass(slots=True, eq=False)

@@ -29,6 +29,7 @@ def prune(program: ir.Program) -> None:
     relevance.mark_choices()
     for function in (program.module, *program.functions):
         function.touches = relevance.touches(function)
+        function.returns_object = relevance.returns_object(function)
         function.body = relevance.block(function.body, [], function.touches)
     for cls in program.classes:
         cls.body = relevance.block(cls.body, [], False)
@@ -58,8 +59,20 @@ class _Relevance:
     def touches(self, function: ir.Function) -> bool:
         return any(self._is_active(node) for node in self.nodes[id(function)])
 
+    def returns_object(self, function: ir.Function) -> bool:
+        """Whether a function may return a scaler or an optimizer that it only looked up."""
+        returned = [n.value for n in self.nodes[id(function)] if isinstance(n, ir.Return) and n.value is not None]
+        return any(_last(part) in self.objects for value in returned for part in _alternatives(value))
+
+    def inside(self, closure: ir.Closure) -> list[Any]:
+        return self.nodes.get(id(closure.function), [])
+
     def _spread(self, program: ir.Program) -> None:
         owners = {id(m): c.name for c in program.classes for m in c.methods.values()}
+        assigned = [n for n in self.all_nodes if isinstance(n, ir.Assign) and _has_closure(n.value)]
+        self.assigned_functions = {e for n in assigned for t in n.targets if t is not None for e in self._ends(t)} - {
+            ""
+        }
         grew = True
         while grew:
             grew = False
@@ -69,6 +82,13 @@ class _Relevance:
                     if function.name in ("__init__", "__call__", "__enter__", "__exit__") and id(function) in owners:
                         own.add(owners[id(function)])
                     if not own <= names and any(test(node) for node in self.nodes[id(function)]):
+                        names |= own
+                        grew = True
+            for node in assigned:
+                for names, test in ((self.touching_names, self._is_active), (self.scaling_names, self._scales)):
+                    own = set().union(*(self._ends(target) for target in node.targets if target is not None))
+                    inner = [n for c in ir.walk(node.value) if isinstance(c, ir.Closure) for n in self.inside(c)]
+                    if not own <= names and any(test(n) for n in inner):
                         names |= own
                         grew = True
 
@@ -197,11 +217,22 @@ class _Relevance:
         if not isinstance(node, ir.Call):
             return False
         name = _called(node)
-        if name in SCALER_CHECKS or name in self.scaling_names or node.func_externals() & GRAD_SCALERS:
+        if name in SCALER_CHECKS or node.func_externals() & GRAD_SCALERS:
+            return True
+        if name in self.scaling_names and not self._is_of_tensor_or_optimizer(node):
             return True
         if name == "step" and isinstance(node.func, ir.Attribute):
             return any(a.keyword in (None, "optimizer") for a in node.args)
         return name == "update" and isinstance(node.func, ir.Attribute) and "scaler" in _last(node.func.base).lower()
+
+    def _is_of_tensor_or_optimizer(self, node: ir.Call) -> bool:
+        """Whether a call is a loss's own ``backward()`` or an optimizer's own method, not a function of the file."""
+        if not isinstance(node.func, ir.Attribute):
+            return False
+        base = node.func.base
+        if node.func.attr == "backward":
+            return not (isinstance(base, ir.Name) and base.id in self.owners) and all(a.keyword for a in node.args)
+        return _last(base) in self.objects - self.scalers
 
     # which variables matter
 
@@ -242,7 +273,7 @@ class _Relevance:
 
     def _relevant(self) -> set[str]:
         self.scaled = self._scaled()
-        relevant = self.objects | self.scaled | self.holders
+        relevant = self.objects | self.scaled | self.holders | self.assigned_functions
         size = -1
         while size != len(relevant):
             size = len(relevant)
@@ -277,7 +308,7 @@ class _Relevance:
     def watched(self, functions: list[ir.Function]) -> frozenset[str]:
         """The identifiers whose values matter beyond their being there: objects, and what the kept tests depend on."""
         nodes = [n for f in functions for s in f.body for n in ir.walk(s)]
-        found = self.objects | self.scaled | self.holders
+        found = self.objects | self.scaled | self.holders | self.assigned_functions
         for node in nodes:
             if isinstance(node, (ir.If, ir.While, ir.Choice)):
                 found |= self._names(node.test)
@@ -418,7 +449,7 @@ class _Relevance:
     def _may_scale(self, node: Any) -> bool:
         """Whether a value uses a scaler, at once or where it is a function and called."""
         for inner in ir.walk(node):
-            if self._scales(inner) or _identifier(inner) in self.scaling_names:
+            if self._scales(inner) or (isinstance(inner, ir.Name) and inner.id in self.scaling_names):
                 return True
             if isinstance(inner, ir.Closure) and self._uses_scaler(inner.function.body):
                 return True
@@ -460,6 +491,10 @@ _HARMLESS_WITH_SELF = HARMLESS_BUILTINS | {"super", "isinstance", "getattr", "ha
 def _is_bound_method(node: Any, objects: set[str]) -> bool:
     """Whether an expression is a method of a scaler or an optimizer, as a value."""
     return isinstance(node, ir.Attribute) and node.attr in BOUND_METHODS and _last(node.base) in objects
+
+
+def _has_closure(node: Any) -> bool:
+    return any(isinstance(inner, ir.Closure) for inner in ir.walk(node))
 
 
 def _yields(node: Any) -> bool:
