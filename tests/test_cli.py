@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -111,6 +113,18 @@ def test_patch_takes_the_diff(amplint: Amplint, tmp_path: Path) -> None:
     subprocess.run(["git", "apply", "-p0"], input=done.stdout, cwd=tmp_path, check=True)
     assert (tmp_path / "a.py").read_bytes() == b"import company\r\ngood\r\nx\x0c\r\nlonely\r\n"
     assert (tmp_path / "d" / "b.py").read_bytes() == b"x = 1\n\n\ngood"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="such names cannot be there")
+@pytest.mark.parametrize("tool", [["git", "apply", "-p0"], ["patch", "-p0"]])
+def test_the_diff_of_a_file_with_an_odd_name(amplint: Amplint, tmp_path: Path, tool: list[str]) -> None:
+    if shutil.which(tool[0]) is None:
+        pytest.skip(f"needs {tool[0]}")
+    names = ["a b.py", "a\tb.py", "new\nline.py", "back\\slash.py", "\x1b[31m.py", "\u202e.py", 'say "x".py']
+    for name in names:
+        (tmp_path / name).write_text("bad\n")
+    subprocess.run(tool, input=amplint("--diff").stdout, cwd=tmp_path, check=True, stdout=subprocess.DEVNULL)
+    assert [(tmp_path / name).read_text() for name in names] == ["good\n"] * len(names)
 
 
 def test_invalid_syntax_is_a_finding_that_nothing_silences(amplint: Amplint, tmp_path: Path) -> None:
@@ -335,6 +349,27 @@ def test_a_broken_pipe_is_quiet(amplint: Amplint, tmp_path: Path) -> None:
     process.stdout.close()
     assert process.stderr.read() == b""
     process.wait(60)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no device that is always full")
+@pytest.mark.parametrize("option", ["--quiet", "--diff", "--output-format=json"])
+def test_output_that_cannot_be_written_is_no_finding(tmp_path: Path, option: str) -> None:
+    (tmp_path / "a.py").write_text("bad\n")
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "amplint", option]
+        done = subprocess.run(command, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE)
+    assert (done.returncode, done.stderr) == (2, b"amplint: No space left on device\n")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a shell")
+def test_streams_that_are_closed(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("bad\n")
+    shell = f"{shlex.quote(sys.executable)} -m amplint --fix"
+    done = subprocess.run(f"{shell} - <&-", shell=True, cwd=tmp_path, capture_output=True)
+    assert (done.returncode, done.stdout) == (2, b"") and b"standard input is closed" in done.stderr
+    done = subprocess.run(f"{shell} a.py >&-", shell=True, cwd=tmp_path, stderr=subprocess.PIPE)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert (tmp_path / "a.py").read_text() == "good\n"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals differ there")

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import sys
+import traceback
+
 import click
 
 from amplint import __version__
@@ -18,6 +23,21 @@ class _DefaultToCheck(click.Group):
             args = ["check", *args]
         return super().parse_args(context, args)
 
+    def invoke(self, context: click.Context) -> object:
+        """Run the command; a failure of amplint itself ends with 2, since 1 says that there are findings."""
+        try:
+            return super().invoke(context)
+        except OSError as error:
+            if error.errno == errno.EPIPE:
+                raise  # whoever reads has enough, and click ends quietly
+            print(f"amplint: {error.strerror or error}", file=sys.stderr)
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except Exception:
+            traceback.print_exc()
+        _discard_output()
+        context.exit(2)
+
     def format_usage(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         formatter.write_usage("amplint", "[OPTIONS] [PATHS]...")
         formatter.write_usage("amplint", "COMMAND [ARGS]...", prefix="       ")
@@ -28,6 +48,14 @@ class _DefaultToCheck(click.Group):
         with formatter.section("Options"):
             formatter.write_dl([record for option in options if (record := option.get_help_record(context))])
         self.format_commands(context, formatter)
+
+
+def _discard_output() -> None:
+    """Let nothing be written when the interpreter ends: that would fail again, and change the exit code."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, ValueError, AttributeError):
+        pass
 
 
 @click.group(cls=_DefaultToCheck, context_settings={"help_option_names": ["-h", "--help"]})

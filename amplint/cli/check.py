@@ -87,11 +87,15 @@ def check(
     from amplint.project import Options, Project
 
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
+        if hasattr(stream, "reconfigure"):  # one that was closed before the start is None
             stream.reconfigure(errors="backslashreplace")
     stdin = paths == ("-",) or (stdin_filename is not None and not paths)
     if "-" in paths and not stdin:
         raise click.UsageError("standard input (-) cannot be linted together with other paths")
+    if stdin and sys.stdin is None:
+        raise click.UsageError("standard input is closed")
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")
     options = Options(
         selection=Selection(select, ignore or (), extend_select or ()),
         target_torch=target_torch,

@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import difflib
+import os
 
 from amplint.documents import Document
-from amplint.output.style import Style, harmless_source, shown_path
+from amplint.output.style import Style, harmless_source, relative, shown_path
+
+_ESCAPES = {ord('"'): '\\"', ord("\\"): "\\\\", 9: "\\t", 10: "\\n", 13: "\\r"}
 
 
 def render(before: Document, after: Document, style: Style, *, terminal: bool = False) -> str:
     """The diff from ``before`` to ``after``; on a ``terminal`` nothing in it can steer that."""
-    path = shown_path(before.filename)
+    path = _named(before.filename)
     lines = list(difflib.unified_diff(_rows(before.text), _rows(after.text), path, path))
-    header = [] if path == "-" else [style("bold", line.rstrip()) + "\n" for line in lines[:2]]
+    header = [] if path == "-" else [style("bold", line.rstrip("\n")) + "\n" for line in lines[:2]]
     return "".join((*header, *(_painted(line, style, terminal) for line in lines[2:])))
+
+
+def _named(filename: str) -> str:
+    """The file's name as Git writes it and ``patch`` reads it: quoted if need be, or ended by a tab."""
+    path = shown_path(filename)
+    plain = relative(filename)
+    if path != plain or path.startswith('"') or "\\" in path and os.sep == "/":
+        quoted = (_ESCAPES.get(byte, chr(byte) if 32 <= byte < 127 else f"\\{byte:03o}") for byte in os.fsencode(plain))
+        return f'"{"".join(quoted)}"'
+    return f"{path}\t" if " " in path else path
 
 
 def _rows(text: str) -> list[str]:

@@ -43,9 +43,14 @@ def harmless_source(text: str) -> str:
     return _HARMFUL.sub("\ufffd", text)
 
 
+def relative(path: str) -> str:
+    """``path`` as a user knows it: from the working folder where it is below that."""
+    if path in ("", "-"):
+        return path
+    absolute, here = os.path.abspath(path), os.path.join(os.getcwd(), "")
+    return absolute[len(here) :] if absolute.startswith(here) else absolute
+
+
 def shown_path(path: str) -> str:
-    """``path`` as a user knows it: from the working folder where it is below that, and harmless."""
-    if path != "-":
-        absolute, here = os.path.abspath(path), os.path.join(os.getcwd(), "")
-        path = absolute[len(here) :] if absolute.startswith(here) else absolute
-    return harmless(path)
+    """``path`` as a user knows it, and harmless."""
+    return harmless(relative(path))
