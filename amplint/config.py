@@ -11,6 +11,7 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from amplint.documents import read_regular_file
 from amplint.registry import Registry, UnknownRule
 from amplint.rule import Rule, TargetTorch
 
@@ -155,8 +156,7 @@ class Configuration:
 
 def _mentions_amplint(folder: str) -> bool:
     try:
-        with open(os.path.join(folder, "pyproject.toml"), "rb") as file:
-            return b"amplint" in file.read()
+        return b"amplint" in read_regular_file(os.path.join(folder, "pyproject.toml"))
     except OSError:
         return False
 
@@ -168,8 +168,7 @@ def _read_toml(path: str) -> Mapping[str, Any]:
         import tomli as tomllib
 
     try:
-        with open(path, "rb") as file:
-            return tomllib.load(file)
+        return tomllib.loads(read_regular_file(path).decode())
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

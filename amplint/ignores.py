@@ -6,6 +6,8 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from amplint.documents import read_regular_file
+
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
@@ -30,11 +32,10 @@ class IgnoreFiles:
     def within(self, folder: str) -> IgnoreFiles:
         """These ignore files and that of ``folder`` below them."""
         try:
-            with open(os.path.join(folder, ".gitignore"), encoding="utf-8", errors="surrogateescape") as file:
-                lines = file.read().splitlines()
+            content = read_regular_file(os.path.join(folder, ".gitignore"))
         except OSError:
             return self
-        return IgnoreFiles((*self._chain, (folder, _spec(lines))))
+        return IgnoreFiles((*self._chain, (folder, _spec(content.decode(errors="surrogateescape").splitlines()))))
 
     def match(self, path: str, *, folder: bool = False) -> bool:
         """Whether ``path`` (absolute, a ``folder`` or a file) is ignored: the nearest file that mentions it decides."""

@@ -351,6 +351,15 @@ def test_a_broken_pipe_is_quiet(amplint: Amplint, tmp_path: Path) -> None:
     process.wait(60)
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+@pytest.mark.parametrize("name", ["pyproject.toml", ".gitignore"])
+def test_a_pipe_in_the_place_of_a_settings_file_is_not_waited_for(amplint: Amplint, tmp_path: Path, name: str) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "a.py").write_text("bad\n")
+    os.mkfifo(tmp_path / name)
+    assert amplint().returncode == 1
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no device that is always full")
 @pytest.mark.parametrize("option", ["--quiet", "--diff", "--output-format=json"])
 def test_output_that_cannot_be_written_is_no_finding(tmp_path: Path, option: str) -> None:
