@@ -370,7 +370,8 @@ def _optimizer_step(state: ProtocolState, event: Event) -> Step:
         )
         # go on as after the scaler.step() that was meant
         scaler = state.scaler(mark.scaler)
-        state = state.with_scaler(mark.scaler, replace(scaler, complete=False))
+        records = tuple(record for record in scaler.records if record.optimizer != optimizer)
+        state = state.with_scaler(mark.scaler, replace(scaler, records=records, complete=False))
         state = state.with_marks([optimizer], UNSEEN)
     return state, tuple(violations)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 from amplint.flow import program as ir
 from amplint.flow.expressions import Expressions, Outcomes
-from amplint.flow.machine import MAX_DEPTH, Frame
+from amplint.flow.machine import MAX_DEPTH, Frame, is_each
 from amplint.flow.paths import Path, Variables
 from amplint.flow.values import (
     NONE,
@@ -39,6 +39,7 @@ from amplint.flow.vocabulary import (
     HARMLESS_OPTIMIZER_METHODS,
     HARMLESS_SCALER_METHODS,
     MODULE_METHODS,
+    MUTATORS,
     is_optimizer_class,
 )
 from amplint.protocol import Content, Event, EventKind
@@ -186,7 +187,7 @@ class Calls(Expressions):
             return []
         if isinstance(given, Unknown):
             self.machine.evidence.used_as_optimizer(given.key, "stepped")
-            self.machine.know_optimizer(given.key, given.key[0] == "element")
+            self.machine.know_optimizer(given.key, is_each(given.key))
             return [(path, (given.key,))]
         if isinstance(given, Optimizer):
             self.machine.evidence.note_stepped(given.key)
@@ -344,6 +345,10 @@ class Calls(Expressions):
         evidence = self.machine.evidence
         if isinstance(receiver, Unknown):
             path = self.hold(receiver, [*args, *kwargs.values()], path)
+            if attr in ("values", "items", "keys") and not args and not kwargs:
+                return [(path, Unknown(("call", receiver.key, attr), receiver.holds))]
+            if attr in MUTATORS:
+                path = path.forget_facts([receiver.key])
             if attr == "scale" and len(args) == 1 and not kwargs:
                 return [(path, _map_loss(args[0], lambda part: Scaled(receiver)))]
             if attr == "unscale_" and len(args) == 1:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from amplint.flow import program as ir
-from amplint.flow.machine import Frame, Machine
+from amplint.flow.machine import Frame, Machine, is_each
 from amplint.flow.paths import Path
 from amplint.flow.values import (
     Condition,
@@ -99,7 +99,7 @@ class Expressions(ABC):
 
     def optimizer(self, optimizer: Optimizer) -> Optimizer:
         """Count ``optimizer`` among those that a backward of this root may reach."""
-        self.machine.know_optimizer(optimizer.key, optimizer.many or optimizer.key[0] == "element")
+        self.machine.know_optimizer(optimizer.key, optimizer.many or is_each(optimizer.key))
         return optimizer
 
     # leaves

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import libcst as cst
@@ -11,7 +12,7 @@ from amplint.documents import Document
 from amplint.findings import Edit, Fix
 from amplint.flow import ProtocolReport, explore
 from amplint.protocol import Violation
-from amplint.syntax.enclosing import ancestors, insert_after, insert_line_after, statement_of
+from amplint.syntax.enclosing import ancestors, insert_after, insert_line_after, statement_of, whole_lines
 from amplint.syntax.names import Names
 from amplint.syntax.tree import InvalidSyntax, SyntaxTree
 
@@ -100,8 +101,35 @@ class Intent:
         first, second = (scaled, plain) if positive else (plain, scaled)
         return self.document.edit(start, end, f"if {test}:\n{inner}{first}\n{indent}else:\n{inner}{second}")
 
-    def heals(self, fix: Fix) -> bool:
-        """Whether the automaton has no new complaint about the fixed document, and finds its scaler wherever called."""
+    def move_update(self, site: object, scaler: str) -> list[Edit | None]:
+        """The ``update()`` on a line of its own behind the loop of the step at ``site``, brought to the step."""
+        add, late = self.add_update(site, scaler), self.late_update(site, scaler)
+        if add is None or late is None:
+            return [None]
+        start, end = late
+        if add.start.offset == start:  # one edit where they meet
+            return [self.document.edit(start, end, add.content)]
+        return [add, self.document.edit(start, end, "")]
+
+    def late_update(self, site: object, scaler: str) -> tuple[int, int] | None:
+        """The lines of an ``update()`` that follows a loop around the step at ``site``."""
+        around = ancestors(self.tree, self.report.node(site))
+        for loop, parent in zip(around, around[1:], strict=False):
+            if isinstance(loop, (cst.FunctionDef, cst.Lambda)):
+                return None
+            if not isinstance(loop, (cst.For, cst.While)) or not isinstance(parent, (cst.IndentedBlock, cst.Module)):
+                continue
+            for line in parent.body[parent.body.index(loop) + 1 :]:
+                start, end = whole_lines(self.tree, line)
+                if self.tree.text[start:end].strip() == f"{scaler}.update()":
+                    return start, end
+        return None
+
+    def heals(self, fix: Fix, violation: Violation, updated: str = "") -> bool:
+        """Whether the automaton has no new complaint about the fixed document, and finds its scaler wherever called.
+
+        Where the fix adds an ``update()`` of the scaler ``updated``, none of that scaler may have nothing to do.
+        """
         text = self.document.text
         for edit in sorted(fix.edits, key=lambda edit: edit.start, reverse=True):
             text = text[: edit.start.offset] + edit.content + text[edit.end.offset :]
@@ -110,6 +138,14 @@ class Intent:
         except InvalidSyntax:
             return False
         after = explore(tree, Names(tree))
+        here = self.report.scope(violation.site)
+        idle = {
+            tree.code(after.node(found.violation.site))
+            for found in after.violations
+            if found.violation.code == "AMP107" and after.scope(found.violation.site) == here
+        }
+        if updated and f"{updated}.update()" in idle:
+            return False
         new = _codes(after) - _codes(self.report)
         return not new and len(after.unbound) <= len(self.report.unbound)
 
@@ -124,18 +160,31 @@ def bundle(message: str, edits: list[Edit | None]) -> Fix | None:
     return Fix(message, tuple(made)) if len(made) == len(edits) and made else None
 
 
-def _loop_over_optimizers(tree: SyntaxTree, call: cst.CSTNode, around: list[cst.CSTNode]) -> cst.For | None:
-    """The loop around ``call`` whose variable is the optimizer that is stepped."""
+def _loop_over_optimizers(tree: SyntaxTree, call: cst.CSTNode, around: list[cst.CSTNode]) -> cst.CSTNode | None:
+    """The loop around ``call`` each of whose iterations steps another optimizer."""
     if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute):
         return None
     stepped = call.args[0].value if call.args else call.func.value
-    root = tree.code(stepped).partition(".")[0].partition("[")[0]
+    names = _names(stepped)
+    taken = any(isinstance(node, cst.Call) for node in _nodes(stepped))  # such as one more from a queue
     for node in around:
         if isinstance(node, (cst.FunctionDef, cst.Lambda)):
             return None
-        if isinstance(node, cst.For) and root in _target_names(node.target):
+        if isinstance(node, cst.For) and (taken or names & _target_names(node.target)):
+            return node
+        if isinstance(node, cst.While) and taken:
             return node
     return None
+
+
+def _nodes(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    yield node
+    for child in node.children:
+        yield from _nodes(child)
+
+
+def _names(node: cst.CSTNode) -> set[str]:
+    return {inner.value for inner in _nodes(node) if isinstance(inner, cst.Name)}
 
 
 def _target_names(target: cst.BaseExpression) -> set[str]:

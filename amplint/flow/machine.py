@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from amplint.flow import program as ir
 from amplint.flow.evidence import Evidence
 from amplint.flow.paths import Path
-from amplint.flow.values import Key, LearntMore, Value, parts_of
+from amplint.flow.values import Key, LearntMore, Value, parts_of, spelled_out
 from amplint.protocol import Event, EventKind, Stage, Violation, advance
 
 MAX_STEPS = 6_000
@@ -38,6 +38,13 @@ class Found:
     def skips_step(self) -> bool:
         """Whether an update is owed because the path turned away between ``unscale_`` and ``step``."""
         return self.violation.stage is Stage.UNSCALED and self.detour is not None
+
+
+def is_each(key: Key) -> bool:
+    """Whether a key stands for each element of a collection in turn, or for the same part of each."""
+    while key[0] == "item":
+        key = spelled_out(key[1])
+    return bool(key[0] == "element")
 
 
 class TooComplex(Exception):

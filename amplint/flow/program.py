@@ -196,8 +196,8 @@ class For:
     body: list[Statement]
     orelse: list[Statement]
     site: int
-    hands_over: bool = False
-    """Whether the body gives scalers to code that is not to be seen, such as hooks."""
+    runs: bool = False
+    """Whether it is meant to run at least once: it steps an optimizer an iteration, or gives a scaler to hooks."""
 
 
 @dataclass(slots=True, eq=False)

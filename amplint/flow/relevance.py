@@ -389,7 +389,8 @@ class _Relevance:
             return s if self._active_inside(s.test) else self._quieted(s, [*s.body, *s.orelse])
         if isinstance(s, ir.For):
             inside = any(self._active_inside(inner) for inner in s.body) or self._active_inside(s.source)
-            s.hands_over = any(self._is_handed_to_stranger(node) for inner in s.body for node in ir.walk(inner))
+            nodes = [node for inner in s.body for node in ir.walk(inner)]
+            s.runs = any(self._is_handed_to_stranger(node) for node in nodes) or _steps_each(s.target, nodes)
             s.body, s.orelse = self.block(s.body, [], inside), self.block(s.orelse, after, active)
             return self._quieted(s, [*s.body, *s.orelse])
         if isinstance(s, ir.While):
@@ -491,6 +492,17 @@ _HARMLESS_WITH_SELF = HARMLESS_BUILTINS | {"super", "isinstance", "getattr", "ha
 def _is_bound_method(node: Any, objects: set[str]) -> bool:
     """Whether an expression is a method of a scaler or an optimizer, as a value."""
     return isinstance(node, ir.Attribute) and node.attr in BOUND_METHODS and _last(node.base) in objects
+
+
+def _steps_each(target: ir.Target, nodes: list[Any]) -> bool:
+    """Whether what is stepped or unscaled among ``nodes`` is another optimizer for each value of ``target``."""
+    names = {node.id for node in ir.walk(target) if isinstance(node, ir.Name)} if target is not None else set()
+    for node in nodes:
+        if isinstance(node, ir.Call) and isinstance(node.func, ir.Attribute) and node.func.attr in ("step", "unscale_"):
+            stepped = node.args[0].value if node.args else node.func.base
+            if any(isinstance(inner, ir.Name) and inner.id in names for inner in ir.walk(stepped)):
+                return True
+    return False
 
 
 def _has_closure(node: Any) -> bool:

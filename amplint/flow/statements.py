@@ -17,6 +17,7 @@ from amplint.flow.values import (
     Imported,
     Instance,
     Key,
+    Known,
     Optimizer,
     Routine,
     Scaler,
@@ -134,15 +135,18 @@ class Statements(Calls):
             known, elements = self.elements(source)
             if known:
                 ends += self.unrolled(node, elements, after, frame)
-            elif self.is_over_objects(elements[0]):
+            elif self.is_over_objects(elements[0], node.target):
                 # a loop over optimizers does the same to each of them: once for all
                 ends += self.unrolled(node, elements, after, frame)
             else:
                 ends += self.repeated(node, source, elements[0], after, frame)
         return ends
 
-    def is_over_objects(self, element: Value) -> bool:
-        return any(isinstance(value, (Optimizer, Scaler)) for value in self.parts(element))
+    def is_over_objects(self, element: Value, target: ir.Target) -> bool:
+        values = self.parts(element)
+        if isinstance(element, Unknown) and isinstance(target, ir.Sequence):
+            values = tuple(self.recognise(self.item_of(element, Known(index))) for index in range(len(target.parts)))
+        return any(isinstance(value, (Optimizer, Scaler)) for value in values)
 
     def parts(self, value: Value) -> tuple[Value, ...]:
         values = getattr(value, "values", None)
@@ -173,10 +177,9 @@ class Statements(Calls):
             fresh = self.machine.renew(before, made)
             if _is_generator(source):
                 fresh = self.machine.forget_all(fresh)
-            past = self.machine.forget_all(before) if node.hands_over else before  # such loops are meant to run
-            return [(self.bind(node.target, element, fresh, frame), True), (past, False)]
+            return [(self.bind(node.target, element, fresh, frame), True), (before, False)]
 
-        return self.loop(enter, node.body, node.orelse, path, frame)
+        return self.loop(enter, node.body, node.orelse, path, frame, node.runs)
 
     def while_(self, node: ir.While, path: Path, frame: Frame) -> Ends:
         return self.loop(lambda before: self.branch(node.test, before, frame), node.body, node.orelse, path, frame)
@@ -188,8 +191,12 @@ class Statements(Calls):
         orelse: list[ir.Statement],
         path: Path,
         frame: Frame,
+        runs: bool = False,
     ) -> Ends:
-        """Walk a loop until no iteration brings anything new. ``enter`` gives the ways into the body and past it."""
+        """Walk a loop until no iteration brings anything new. ``enter`` gives the ways into the body and past it.
+
+        A loop that ``runs`` is left after an iteration only, never at once.
+        """
         ends: Ends = []
         made: set[Key] = set()
         self.machine.remade.append(made)
@@ -203,11 +210,12 @@ class Statements(Calls):
             for head in heads:
                 for start, inside in enter(self.machine.renew(head, made)):
                     if not inside:
-                        finished.append(start)
+                        finished += [] if runs else [start]
                         continue
                     for exit, after, value in self.block(body, start, frame):
                         if exit in (Exit.NEXT, Exit.CONTINUE):
                             pending.append(self.machine.renew(after, made))
+                            finished += pending[-1:] if runs else []
                         else:
                             ends.append((Exit.NEXT if exit is Exit.BREAK else exit, after, value))
         self.machine.remade.pop()

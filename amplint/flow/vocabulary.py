@@ -84,6 +84,11 @@ AUTOGRAD_BACKWARD = frozenset({"torch.autograd.backward", "torch.autograd.variab
 BOUND_METHODS = frozenset({"scale", "unscale_", "step", "update"})
 """Methods that have to do with the protocol wherever they are handed on as a value."""
 
+MUTATORS = frozenset(
+    {"pop", "popleft", "popitem", "append", "appendleft", "extend", "insert", "clear", "remove", "add"}
+)
+"""Methods after which a collection may be empty that was not, or the other way round."""
+
 HARMLESS_DECORATORS = (
     "torch.",
     "functools.",

@@ -73,6 +73,12 @@ def insert_line_after(tree: SyntaxTree, statement: cst.CSTNode, code: str) -> In
     return Insertion(line_end, f"{indent}{code}\n")
 
 
+def whole_lines(tree: SyntaxTree, statement: cst.CSTNode) -> tuple[int, int]:
+    """Where the lines of a statement begin and end, its newline included."""
+    start, end = tree.span(statement)
+    return _line_start(tree.text, start), _line_end(tree.text, end)
+
+
 def _line_start(text: str, offset: int) -> int:
     return max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1
 

@@ -108,4 +108,8 @@ class StepBypassesScaler(Rule):
             bundle(step, [intent.guarded_step(violation, scaler, update=False)]),
             bundle(both, [intent.guarded_step(violation, scaler, update=True)]),
         ]
-        return tuple(fix for fix in fixes if fix is not None and intent.heals(fix))
+        return tuple(
+            fix
+            for fix in fixes
+            if fix is not None and intent.heals(fix, violation, scaler if fix.message == both else "")
+        )

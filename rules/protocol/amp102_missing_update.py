@@ -80,8 +80,11 @@ class MissingUpdate(Rule):
                 place, message = report.node(violation.site), violation.message
                 reason = f"`{scaler or 'scaler'}.update()` has no sure place after this call"
                 if scaler is not None and found.is_step:
-                    fix = bundle(f"Add `{scaler}.update()`", [intent.add_update(violation.site, scaler)])
-                    candidates = (fix,) if fix is not None and intent.heals(fix) else ()
+                    fixes = (
+                        bundle(f"Add `{scaler}.update()`", [intent.add_update(violation.site, scaler)]),
+                        bundle(f"Move `{scaler}.update()` to the step", intent.move_update(violation.site, scaler)),
+                    )
+                    candidates = tuple(fix for fix in fixes if fix and intent.heals(fix, violation, scaler))
             yield context.finding(
                 self,
                 place,

@@ -40,3 +40,14 @@ RIGHT = collected("right_programs.txt")
 @pytest.mark.parametrize("name", RIGHT)
 def test_right_programs_are_left_alone(name: str) -> None:
     assert found(RIGHT[name]) == Counter()
+
+
+BROKEN = collected("broken_programs.txt")
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_broken_programs_are_found_at_their_lines(name: str) -> None:
+    source = BROKEN[name]
+    lines = enumerate(source.splitlines(), 1)
+    marked = [(row, match[1]) for row, line in lines for match in re.finditer(r"# expect: (\w+)", line)]
+    assert found(source) == Counter(marked)
