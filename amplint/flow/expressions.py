@@ -371,7 +371,7 @@ class Expressions(ABC):
     def bind(self, target: ir.Target, value: Value, path: Path, frame: Frame) -> Path:
         """The path after ``target = value``."""
         if isinstance(target, ir.Name):
-            value = _named(value, frame.function.name, target.id)
+            value = named(value, frame.function.name, target.id)
             if isinstance(value, Unknown) and not value.holds and target.id not in self.machine.program.watched:
                 value = Unknown(("local", frame.function.name, target.id))
                 path = self.machine.renew(path, [value.key])
@@ -399,7 +399,7 @@ class Expressions(ABC):
                         and target.attr not in self.machine.program.watched
                     ):
                         return path
-                    return path.with_attribute(base.key, target.attr, _named(value, "", target.attr))
+                    return path.with_attribute(base.key, target.attr, named(value, "", target.attr))
         if isinstance(target, ir.Item):
             return self.bind_item(target, value, path, frame)
         return path
@@ -420,7 +420,7 @@ class Expressions(ABC):
         return path
 
 
-def _named(value: Value, scope: str, name: str) -> Value:
+def named(value: Value, scope: str, name: str) -> Value:
     """A value of unseen making, known from now on by the name it is assigned to."""
     if isinstance(value, Unknown) and value.key[0] in ("call", "item"):
         return Unknown(("variable", scope, name, value.key), value.holds)

@@ -42,8 +42,8 @@ class Found:
 
 def is_each(key: Key) -> bool:
     """Whether a key stands for each element of a collection in turn, or for the same part of each."""
-    while key[0] == "item":
-        key = spelled_out(key[1])
+    while key[0] in ("item", "variable"):
+        key = spelled_out(key[1] if key[0] == "item" else key[3])
     return bool(key[0] == "element")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from amplint.flow import program as ir
 from amplint.flow.calls import GENERATOR, Calls
-from amplint.flow.expressions import MODULE, Outcomes
+from amplint.flow.expressions import MODULE, Outcomes, named
 from amplint.flow.machine import MAX_DEPTH, MAX_PATHS, Frame, TooComplex
 from amplint.flow.paths import Path, essence, join, merge, widest
 from amplint.flow.values import (
@@ -135,17 +135,21 @@ class Statements(Calls):
             known, elements = self.elements(source)
             if known:
                 ends += self.unrolled(node, elements, after, frame)
-            elif self.is_over_objects(elements[0], node.target):
+            elif self.is_over_objects(elements[0], node.target, frame):
                 # a loop over optimizers does the same to each of them: once for all
                 ends += self.unrolled(node, elements, after, frame)
             else:
                 ends += self.repeated(node, source, elements[0], after, frame)
         return ends
 
-    def is_over_objects(self, element: Value, target: ir.Target) -> bool:
+    def is_over_objects(self, element: Value, target: ir.Target, frame: Frame) -> bool:
         values = self.parts(element)
         if isinstance(element, Unknown) and isinstance(target, ir.Sequence):
-            values = tuple(self.recognise(self.item_of(element, Known(index))) for index in range(len(target.parts)))
+            names = [part.id if isinstance(part, ir.Name) else "" for part in target.parts]
+            items = [self.item_of(element, Known(index)) for index in range(len(names))]
+            values = tuple(
+                self.recognise(named(item, frame.function.name, name)) for item, name in zip(items, names, strict=True)
+            )
         return any(isinstance(value, (Optimizer, Scaler)) for value in values)
 
     def parts(self, value: Value) -> tuple[Value, ...]:
