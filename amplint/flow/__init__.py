@@ -45,11 +45,14 @@ class ProtocolReport:
 
 
 def explore(tree: SyntaxTree, names: Names) -> ProtocolReport:
-    """Explore every path of a document."""
+    """Explore every path of a document. One that is nested too deep for Python's own stack is left altogether."""
     forget_abbreviations()
-    program = lower(tree, names)
-    prune(program)
-    exploration = Explorer(program, tree.text).run()
+    try:
+        program = lower(tree, names)
+        prune(program)
+        exploration = Explorer(program, tree.text).run()
+    except RecursionError:
+        return ProtocolReport((), (), (), {}, frozenset(), ("<module>",))
     violations = sorted(exploration.violations, key=lambda found: (found.violation.site, found.violation.code))
     return ProtocolReport(
         tuple(violations),

@@ -332,6 +332,14 @@ class _Lowering:
     def literal(self, node: cst.Integer | cst.Float | cst.SimpleString) -> ir.Expression:
         return ir.Constant(node.evaluated_value)
 
+    def concatenated(self, node: cst.ConcatenatedString) -> ir.Expression:
+        parts: list[ir.Expression] = []
+        rest: cst.BaseExpression = node
+        while isinstance(rest, cst.ConcatenatedString):
+            parts.append(self.expression(rest.left))
+            rest = rest.right
+        return ir.Operation("text", [*parts, self.expression(rest)], self.site(node))
+
     def text(self, node: cst.CSTNode) -> ir.Expression:
         return ir.Operation("text", [self.expression(part) for part in _subexpressions(node)], self.site(node))
 
@@ -363,11 +371,11 @@ class _Lowering:
         return ir.Operation(type(node.operator).__name__, [part], self.site(node))
 
     def binary(self, node: cst.BinaryOperation) -> ir.Expression:
-        parts = [self.expression(node.left), self.expression(node.right)]
+        parts = [self.expression(part) for part in _chain(node)]
         return ir.Operation(type(node.operator).__name__, parts, self.site(node))
 
     def boolean(self, node: cst.BooleanOperation) -> ir.Expression:
-        parts = [self.expression(node.left), self.expression(node.right)]
+        parts = [self.expression(part) for part in _chain(node)]
         return ir.All(parts) if isinstance(node.operator, cst.And) else ir.Either(parts)
 
     def comparison(self, node: cst.Comparison) -> ir.Expression:
@@ -422,6 +430,16 @@ class _Lowering:
 
     def await_(self, node: cst.Await) -> ir.Expression:
         return self.expression(node.expression)
+
+
+def _chain(node: cst.BinaryOperation | cst.BooleanOperation) -> list[cst.BaseExpression]:
+    """The operands of a chain of one operator: a long one, walked part in part, would go too deep."""
+    operator, parts = type(node.operator), [node.right]
+    left = node.left
+    while isinstance(left, type(node)) and type(left.operator) is operator and operator in _ASSOCIATIVE:
+        parts.append(left.right)
+        left = left.left
+    return [left, *reversed(parts)]
 
 
 def _captures(pattern: cst.CSTNode) -> list[str]:
@@ -495,6 +513,7 @@ def _assigned_attributes(method: ir.Function) -> set[str]:
     return found
 
 
+_ASSOCIATIVE = (cst.Add, cst.Multiply, cst.BitOr, cst.BitAnd, cst.And, cst.Or)
 _COMPOUND: dict[type, Callable[[_Lowering, Any, list[ir.Statement]], None]] = {
     cst.If: _Lowering.if_,
     cst.For: _Lowering.for_,
@@ -527,6 +546,7 @@ _EXPRESSIONS: dict[type, Callable[[_Lowering, Any], ir.Expression]] = {
     cst.Float: _Lowering.literal,
     cst.SimpleString: _Lowering.literal,
     cst.FormattedString: _Lowering.text,
+    cst.ConcatenatedString: _Lowering.concatenated,
     cst.Call: _Lowering.call,
     cst.Subscript: _Lowering.subscript,
     cst.UnaryOperation: _Lowering.unary,
