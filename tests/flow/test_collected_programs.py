@@ -1,4 +1,4 @@
-"""Small programs in many looks: those that are right, of which nothing may be said, and broken ones, said at their line.
+"""Small programs in many looks: right ones, of which nothing may be said, and broken ones, said at their line.
 
 Each stands behind a line ``#### name``. In a broken one ``# expect: CODE`` ends the line that is found.
 """
