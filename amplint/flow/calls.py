@@ -41,6 +41,7 @@ from amplint.flow.vocabulary import (
     MODULE_METHODS,
     MUTATORS,
     is_optimizer_class,
+    may_go_backward,
 )
 from amplint.protocol import Content, Event, EventKind
 
@@ -578,6 +579,9 @@ class Calls(Expressions):
     ) -> Outcomes:
         """A call that cannot be followed: what it is given may be anything afterwards."""
         given = [function, *args, *kwargs.values()]
+        names = function.names if isinstance(function, Imported) else frozenset({attr})
+        if any(may_go_backward(name.rpartition(".")[2]) for name in names):
+            path = self.machine.perhaps_backward(path, site)
         path = self.forget(given, path)
         key = ("call", key_of(function), attr, *(key_of(value) for value in args))
         holds = self.reached(given, path)

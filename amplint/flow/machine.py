@@ -128,6 +128,10 @@ class Machine:
         certain = len(optimizers) == 1 and not self.many
         return self.emit(path, Event(EventKind.BACKWARD, site, scaler, optimizers, certain))
 
+    def perhaps_backward(self, path: Path, site: int) -> Path:
+        """Some function may have accumulated gradients into some of the optimizers."""
+        return self.emit(path, Event(EventKind.BACKWARD, site, None, self.optimizers(), certain=False))
+
     def renew(self, path: Path, keys: Iterable[Key]) -> Path:
         """The path after the values of ``keys`` were made anew: they, and what is reached from them, are others now."""
         made = frozenset(keys)

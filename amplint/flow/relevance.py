@@ -20,6 +20,7 @@ from amplint.flow.vocabulary import (
     PROTOCOL_METHODS,
     SCALER_CHECKS,
     is_optimizer_class,
+    may_go_backward,
 )
 
 
@@ -43,6 +44,7 @@ class _Relevance:
         self.all_nodes = [n for nodes in self.nodes.values() for n in nodes]
         for cls in program.classes:
             self.all_nodes += [n for s in cls.body for n in ir.walk(s)]
+        self.function_names = {function.name for function in program.functions}
         self.objects = self._objects()
         self.changing = changing_nodes(self.all_nodes)
         self.owners = self._owners(program)
@@ -101,7 +103,7 @@ class _Relevance:
                 return False
             if name in PROTOCOL_METHODS or name in self.touching_names or node.func_externals() & GRAD_SCALERS:
                 return True
-            if "backward" in name:
+            if may_go_backward(name) and name not in self.function_names:
                 return True
             if isinstance(node.func, ir.Attribute):
                 # meters and progress bars are updated with something, a scaler with nothing
@@ -200,6 +202,15 @@ class _Relevance:
                             if isinstance(func, ir.Attribute) and func.attr in ("append", "add"):
                                 found.add(_last(func.base))
         return found - {""}
+
+    def _calls_what_it_asks_for(self, node: ir.If) -> bool:
+        """Whether the body hands a scaler to what the test asks for: a hook that is there or not."""
+        asked = self._names(node.test) - self.owners
+        for statement in node.body:
+            for inner in ir.walk(statement):
+                if self._is_handed_to_stranger(inner) and self._names(inner.func) & asked:
+                    return True
+        return False
 
     def _asks_for_count(self, test: Any) -> bool:
         """Whether a test asks if a count is more than nothing."""
@@ -381,6 +392,7 @@ class _Relevance:
         if isinstance(s, ir.If):
             s.polarity = self._polarity(s, after)
             s.counts_steps = s.polarity != 0 and self._asks_for_count(s.test)
+            s.asks_for_hook = not s.orelse and self._calls_what_it_asks_for(s)
             s.body, s.orelse = self.block(s.body, after, active), self.block(s.orelse, after, active)
             if _only_raises(s.body, s.orelse) and not self._names(s.test) & self.objects:
                 s.body = s.orelse = []  # a check of something else

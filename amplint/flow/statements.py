@@ -121,6 +121,8 @@ class Statements(Calls):
                 after = after.but(detour=node.arms[0 if truth else 1])
             if node.counts_steps and truth != (node.polarity > 0):
                 after = after.doubted()
+            if node.asks_for_hook and not truth:
+                after = self.machine.forget_all(after)
             for exit, last, value in self.block(node.body if truth else node.orelse, after, frame):
                 if exit is Exit.NEXT:
                     joined.append(last)

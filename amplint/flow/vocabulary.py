@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 GRAD_SCALERS = frozenset(
     {
         "torch.GradScaler",
@@ -115,6 +117,15 @@ MODULE_METHODS = frozenset(
     requires_grad_ log log_dict print info debug warning error write add_scalar __init__""".split()
 )
 """Inherited methods that leave the protocol alone."""
+
+
+_LEARNING = re.compile(r"backward|backprop|(^|_)(grads?|gradients?|train|learn|optimi[sz]e|fit)(_|$)")
+_NOT_LEARNING = re.compile(r"norm|clip|zero|no_grad|requires|enable|log|get|set|scale|^train$|^fit$")
+
+
+def may_go_backward(name: str) -> bool:
+    """Whether a function of this name, seen or not, may well accumulate gradients."""
+    return bool(_LEARNING.search(name)) and not _NOT_LEARNING.search(name)
 
 
 def is_optimizer_class(name: str) -> bool:
