@@ -11,7 +11,7 @@ import bisect
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from amplint.documents import Document
 from amplint.findings import Applicability, Edit, Finding, Fix
@@ -75,6 +75,7 @@ class Fixer:
         document = trials.document
         result = trials.before.selected
         findings = unsuppressed(document, result.findings, self._selected)
+        findings = _sparing_suppressed(findings, result.findings)
         decided: dict[Finding, Finding] = {}
         for applicability in Applicability:
             pending = [
@@ -86,6 +87,24 @@ class Fixer:
                 batch, pending = _compatible(pending)
                 decided |= trials.decide(batch)
         return Result(tuple(decided.get(finding, finding) for finding in findings), result.crashes)
+
+
+def _sparing_suppressed(shown: Sequence[Finding], all_found: Sequence[Finding]) -> tuple[Finding, ...]:
+    """``shown`` without the candidates that would also rewrite what the user has silenced."""
+    silenced = {edit: finding for finding in all_found if finding not in shown for edit in _first_edits(finding)}
+    spared = []
+    for finding in shown:
+        kept = tuple(fix for fix in finding.candidates if silenced.keys().isdisjoint(fix.edits))
+        if kept != finding.candidates:
+            finding = replace(finding, candidates=kept)
+            if not kept:
+                finding = finding.without_fix("its fix would also change a use that is silenced")
+        spared.append(finding)
+    return tuple(spared)
+
+
+def _first_edits(finding: Finding) -> tuple[Edit, ...]:
+    return finding.candidates[0].edits if finding.candidates else ()
 
 
 def apply_edits(text: str, edits: Iterable[Edit]) -> str:

@@ -38,7 +38,7 @@ class EventKind(enum.Enum):
     RENEW = "renew"
     """The names ``scaler`` and ``optimizers`` stand for other objects from here on: a collection's next, or new."""
     RETIRE = "retire"
-    """``scaler`` is never used again."""
+    """``scaler`` is never used again. A driver drops what this rejects where it saw the call settled on another way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +118,11 @@ class ScalerState:
         """This state after ``optimizer`` came to ``stage`` at ``site``."""
         kept = tuple(record for record in self.records if record.optimizer != optimizer)
         return replace(self, records=(*kept, Record(optimizer, stage, site)))
+
+    @property
+    def sites(self) -> frozenset[Key]:
+        """The calls that an ``update()`` now settles."""
+        return frozenset(record.site for record in self.records)
 
     def owing_update(self) -> Record | None:
         """The last step, or else the last unscale, that no update has followed."""

@@ -212,7 +212,7 @@ class Calls(Expressions):
         self, optimizer: Optimizer, attr: str, args: list[Value], kwargs: Kwargs, site: int, path: Path, frame: Frame
     ) -> Outcomes:
         if attr == "step":
-            if args or kwargs:  # a closure runs backward by itself
+            if any(given != NONE for given in (*args, *kwargs.values())):  # a closure runs backward by itself
                 return self.unknown_call(optimizer, args, kwargs, site, path)
             marks = path.protocol.marks(optimizer.key)
             if any(mark.content is Content.UNSCALED for mark in marks) and path.has_checked_gradients():

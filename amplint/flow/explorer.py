@@ -112,10 +112,11 @@ class Explorer:
             except TooComplex:
                 self.exploration.left.append(function.name)
                 machine.violations.clear()
+                machine.unfinished.clear()
                 machine.entered.clear()  # what it led to is walked from its own start instead
             break
         self.entered |= machine.entered
-        for key, violation in machine.violations.items():
+        for key, violation in machine.found().items():
             self.found.setdefault(key, violation)
         for scaler, sites in machine.uses.items():
             self.exploration.uses.setdefault(scaler, set()).update(sites)

@@ -125,10 +125,10 @@ class Intent:
                     return start, end
         return None
 
-    def heals(self, fix: Fix, violation: Violation, updated: str = "") -> bool:
+    def heals(self, fix: Fix, violation: Violation, scaler: str) -> bool:
         """Whether the automaton has no new complaint about the fixed document, and finds its scaler wherever called.
 
-        Where the fix adds an ``update()`` of the scaler ``updated``, none of that scaler may have nothing to do.
+        No ``update()`` of the scaler in the same function may be left with nothing to do: it would still break.
         """
         text = self.document.text
         for edit in sorted(fix.edits, key=lambda edit: edit.start, reverse=True):
@@ -144,7 +144,7 @@ class Intent:
             for found in after.violations
             if found.violation.code == "AMP107" and after.scope(found.violation.site) == here
         }
-        if updated and f"{updated}.update()" in idle:
+        if f"{scaler}.update()" in idle:
             return False
         new = _codes(after) - _codes(self.report)
         return not new and len(after.unbound) <= len(self.report.unbound)

@@ -69,6 +69,10 @@ class Machine:
     program: ir.Program
     evidence: Evidence
     violations: dict[tuple[str, object], Found] = field(default_factory=dict)
+    unfinished: dict[tuple[str, object], Found] = field(default_factory=dict)
+    """What a scaler still owed where a loop was left early: a fault only where no way at all settles it."""
+    settled: set[object] = field(default_factory=set)
+    """The sites of steps and unscales that an update follows on some way."""
     universe: dict[Key, None] = field(default_factory=dict)
     """The optimizers that the present root has anything to do with, as they were met."""
     many: set[Key] = field(default_factory=set)
@@ -90,6 +94,11 @@ class Machine:
     only: str | None = None
     """Where set, the one code that is recorded."""
 
+    def found(self) -> dict[tuple[str, object], Found]:
+        """All that was found on the ways walked."""
+        unsettled = {key: found for key, found in self.unfinished.items() if key[1] not in self.settled}
+        return {**unsettled, **self.violations}
+
     def spend(self) -> None:
         """Count one statement against the budget."""
         self.steps += 1
@@ -99,14 +108,16 @@ class Machine:
     def emit(self, path: Path, event: Event) -> Path:
         """Send ``event`` to the automaton and record what it rejects."""
         protocol, violations = advance(path.protocol, event)
+        if event.kind is EventKind.UPDATE and event.scaler is not None:
+            self.settled |= path.protocol.scaler(event.scaler).sites
         if violations and not self.muted and not path.is_doubtful():
+            found = self.unfinished if event.kind is EventKind.RETIRE and path.early else self.violations
             for violation in violations:
                 if self.only is None or violation.code == self.only:
-                    self.violations.setdefault((violation.code, violation.site), Found(violation, path.detour))
-        detour = None if event.kind in _USES_OF_A_SCALER else path.detour
-        if protocol == path.protocol and detour == path.detour:
-            return path
-        return path.but(protocol=protocol, detour=detour)
+                    found.setdefault((violation.code, violation.site), Found(violation, path.detour))
+        if event.kind in _USES_OF_A_SCALER:
+            return path.but(protocol=protocol, detour=None, early=False)
+        return path if protocol == path.protocol else path.but(protocol=protocol)
 
     def know_optimizer(self, key: Key, many: bool = False) -> None:
         """Count an optimizer among those that a backward of this root may reach."""

@@ -41,7 +41,7 @@ class Variables(dict[str, Value]):
 class Path:
     """Immutable: every change makes another path. Paths that agree in everything are equal, so that they merge."""
 
-    __slots__ = ("_hash", "_hashes", "detour", "facts", "frames", "protocol", "store", "switches")
+    __slots__ = ("_hash", "_hashes", "detour", "early", "facts", "frames", "protocol", "store", "switches")
 
     def __init__(
         self,
@@ -51,9 +51,12 @@ class Path:
         switches: frozenset[tuple[Key, bool]],
         protocol: ProtocolState,
         detour: int | None = None,
+        early: bool = False,
     ) -> None:
         self.frames, self.store, self.facts = frames, store, facts
         self.switches, self.protocol = switches, protocol
+        self.early = early
+        """Whether the path left a loop before its end since it last used a scaler."""
         self.detour = detour
         """Where the path first turned away from the scaler since it last used one."""
         self._hash: int | None = None
@@ -261,7 +264,7 @@ class Path:
 
 
 _DOUBT: Key = ("doubt",)
-_PARTS = ("frames", "store", "facts", "switches", "protocol", "detour")
+_PARTS = ("frames", "store", "facts", "switches", "protocol", "detour", "early")
 _DECIDE: dict[str, Callable[[Path, Condition], bool | None]] = {
     "not": Path._decide_not,
     "and": Path._decide_and,

@@ -57,6 +57,7 @@ class Recorder:
     def __init__(self, report: Report) -> None:
         self.report = report
         self.state = ProtocolState()
+        self._settled: set[object] = set()
         self._said: set[tuple[str, Site]] = set()
 
     def send(
@@ -69,9 +70,12 @@ class Recorder:
     ) -> None:
         """Advance the automaton by one event."""
         event = Event(kind, site, scaler, tuple(optimizers), certain)
+        if kind is EventKind.UPDATE and scaler is not None:
+            self._settled |= self.state.scaler(scaler).sites
         self.state, violations = advance(self.state, event)
         for violation in violations:
-            self._report(violation)
+            if kind is not EventKind.RETIRE or violation.site not in self._settled:  # else the program just ended there
+                self._report(violation)
 
     def carries_scale(self, optimizer: int) -> bool:
         """Whether the gradients of ``optimizer`` hold scaled contributions."""

@@ -6,7 +6,7 @@ import contextlib
 import importlib
 from collections.abc import Iterator
 
-from amplint.harness import autocast, cuda_queries, devices
+from amplint.harness import autocast, compilation, cuda_queries, devices
 from amplint.harness.autocast_lists import AutocastListsMode
 from amplint.harness.patches import Patches
 
@@ -24,6 +24,7 @@ def virtual_cuda(*, mixed_precision: bool = True) -> Iterator[None]:
     with Patches() as patches:
         cuda_queries.answer(patches)
         devices.redirect(patches)
+        compilation.run_eagerly(patches)
         autocast.emulate(patches, mixed_precision)
         with devices.DeviceMode(), AutocastListsMode():
             yield

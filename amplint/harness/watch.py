@@ -117,7 +117,7 @@ class _Watcher:
         self._report.steps += 1
         if self._scalers.inside:
             return
-        if len(args) > 1 or kwargs:  # a closure runs backward by itself
+        if any(given is not None for given in (*args[1:], *kwargs.values())):  # a closure runs backward by itself
             self._send(EventKind.FORGET, optimizers=[self._optimizers.key(optimizer)])
         else:
             self._send(EventKind.OPTIMIZER_STEP, user_site(), optimizers=self._settled(optimizer))

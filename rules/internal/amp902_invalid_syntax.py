@@ -48,6 +48,7 @@ class InvalidSyntaxRule(Rule):
     since = "0.1.0"
     summary = "the file could not be parsed"
     selectable = False
+    mentions = (b"cuda.amp", b"cpu.amp", b"torch.amp")
 
     def check(self, context: Context) -> Iterator[Finding]:
         from amplint.syntax.tree import InvalidSyntax

@@ -27,7 +27,9 @@ scaler.update()
 ## Fix safety
 The fix is safe. It writes `scaler.step(optimizer)`, and `scaler.update()` after the last step where the loop lacks it.
 Where the scaler exists only under a condition, the step is split in two under that same condition. The fix is not
-offered where the scaler cannot be reached from the step, or where the step takes a closure.
+offered where the scaler cannot be reached from the step, or where other calls around it are out of order as well.
+
+A step with a closure is not looked at: the closure runs backward by itself.
 
 ## References
 - [Automatic mixed precision examples](https://docs.pytorch.org/docs/stable/notes/amp_examples.html)
@@ -75,7 +77,10 @@ class StepBypassesScaler(Rule):
             if scaler is None:
                 reason = "the scaler that scaled these gradients cannot be reached from here"
             elif not candidates:
-                reason = f"this step cannot be rewritten as `{scaler}.step(...)` as it stands"
+                reason = (
+                    f"`{scaler}.step(...)` alone would not put the calls in order: "
+                    "another backward, step or update around it is out of place, too"
+                )
             yield context.finding(
                 self,
                 report.node(violation.site),
@@ -108,8 +113,4 @@ class StepBypassesScaler(Rule):
             bundle(step, [intent.guarded_step(violation, scaler, update=False)]),
             bundle(both, [intent.guarded_step(violation, scaler, update=True)]),
         ]
-        return tuple(
-            fix
-            for fix in fixes
-            if fix is not None and intent.heals(fix, violation, scaler if fix.message == both else "")
-        )
+        return tuple(fix for fix in fixes if fix is not None and intent.heals(fix, violation, scaler))

@@ -78,7 +78,10 @@ class MissingUpdate(Rule):
                 reason = "the skipped path may call `update()` or leave before `unscale_()`: that is yours to choose"
             else:
                 place, message = report.node(violation.site), violation.message
-                reason = f"`{scaler or 'scaler'}.update()` has no sure place after this call"
+                reason = (
+                    f"`{scaler or 'scaler'}.update()` right after this call would not put all calls in order: "
+                    "another update or step around it is out of place, too"
+                )
                 if scaler is not None and found.is_step:
                     fixes = (
                         bundle(f"Add `{scaler}.update()`", [intent.add_update(violation.site, scaler)]),
