@@ -127,6 +127,13 @@ def test_the_diff_of_a_file_with_an_odd_name(amplint: Amplint, tmp_path: Path, t
     assert [(tmp_path / name).read_text() for name in names] == ["good\n"] * len(names)
 
 
+def test_invalid_syntax_of_a_file_with_amp_is_found_in_a_folder(amplint: Amplint, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("def f(:\n    import torch.cuda.amp\n")
+    done = amplint()
+    assert done.returncode == 1
+    assert b"AMP902" in done.stdout
+
+
 def test_invalid_syntax_is_a_finding_that_nothing_silences(amplint: Amplint, tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("x = 1\nif bad  # noqa\n    pass\n")
     (tmp_path / "b.py").write_text("bad\n")

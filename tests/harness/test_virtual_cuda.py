@@ -209,3 +209,19 @@ def test_everything_is_restored(fails: bool) -> None:
     assert not torch.is_autocast_enabled()
     assert torch.mm(torch.ones(2, 2), torch.ones(2, 2)).dtype is torch.float32
     assert not torch.overrides._get_current_function_mode_stack()
+
+
+@pytest.mark.usefixtures("cuda")
+def test_compiled_models_run_uncompiled_and_it_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
+    model = nn.Linear(4, 2).cuda()
+    x = torch.ones(1, 4)
+
+    @torch.compile(mode="reduce-overhead")
+    def twice(value: torch.Tensor) -> torch.Tensor:
+        return 2 * value
+
+    assert torch.equal(torch.compile(model)(x), model(x))
+    assert torch.equal(torch.compile(model, backend="eager")(x), model(x))
+    assert torch.equal(twice(x), 2 * x)
+    model.compile()
+    assert capsys.readouterr().err.count("torch.compile is left out of this run") == 1

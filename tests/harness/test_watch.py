@@ -83,6 +83,25 @@ def fused_optimizer() -> None:
 
 
 @right
+def a_loop_left_before_its_update() -> None:
+    loop = Loop()
+    for i in range(3):
+        loop.optimizer.zero_grad()
+        loop.scaler.scale(loop.loss()).backward()
+        loop.scaler.step(loop.optimizer)
+        if i == 2:
+            break
+        loop.scaler.update()
+
+
+@wrong(AMP101="optimizer.step(closure=None)")
+def a_closure_that_is_none() -> None:
+    loop = Loop()
+    loop.scaler.scale(loop.loss()).backward()
+    loop.optimizer.step(closure=None)
+
+
+@right
 def clipping() -> None:
     loop = Loop()
     for _ in range(3):
