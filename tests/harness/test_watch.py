@@ -94,7 +94,7 @@ def a_loop_left_before_its_update() -> None:
         loop.scaler.update()
 
 
-@wrong(AMP101="optimizer.step(closure=None)")
+@wrong(AMP101="loop.optimizer.step(closure=None)")
 def a_closure_that_is_none() -> None:
     loop = Loop()
     loop.scaler.scale(loop.loss()).backward()
