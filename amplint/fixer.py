@@ -69,7 +69,7 @@ class Fixer:
             if not chosen:
                 return Fixed(document, tuple(healed), result)
             healed += (proposal.finding for proposal in chosen)
-            document = document.with_text(apply_edits(document.text, _edits(chosen)))
+            document = document.edited(_edits(chosen))
 
     def _lint(self, trials: _Trials) -> Result:
         document = trials.document
@@ -105,18 +105,6 @@ def _sparing_suppressed(shown: Sequence[Finding], all_found: Sequence[Finding]) 
 
 def _first_edits(finding: Finding) -> tuple[Edit, ...]:
     return finding.candidates[0].edits if finding.candidates else ()
-
-
-def apply_edits(text: str, edits: Iterable[Edit]) -> str:
-    """``text`` with all of ``edits`` made; raises :class:`ValueError` where two of them overlap."""
-    parts: list[str] = []
-    position = 0
-    for edit in sorted(edits, key=_place):
-        if edit.start.offset < position:
-            raise ValueError("edits overlap")
-        parts += (text[position : edit.start.offset], edit.content)
-        position = edit.end.offset
-    return "".join((*parts, text[position:]))
 
 
 class _Survey:
@@ -180,18 +168,18 @@ class _Trials:
     def _objection(self, proposals: list[_Proposal]) -> str | None:
         """Why ``proposals`` may not be applied together."""
         try:
-            text = apply_edits(self.document.text, _edits(proposals))
+            document = self.document.edited(_edits(proposals))
         except ValueError as error:
-            return f"its {error}"
-        key = text, tuple(proposal.finding.code for proposal in proposals)
+            return str(error)
+        key = document.text, tuple(proposal.finding.code for proposal in proposals)
         if key not in self._objections:
-            self._objections[key] = self._object(text, Counter(key[1]))
+            self._objections[key] = self._object(document, Counter(key[1]))
         return self._objections[key]
 
-    def _object(self, text: str, healed: Counter[str]) -> str | None:
-        if self._compiled and not _compiles(text):
+    def _object(self, document: Document, healed: Counter[str]) -> str | None:
+        if self._compiled and not _compiles(document.text):
             return "the result does not compile"
-        after = _Survey(self._fixer, self.document.with_text(text))
+        after = _Survey(self._fixer, document)
         if after.crashed - self.before.crashed:
             return "a rule fails on the result"
         before, now = self.before.counts, after.counts
@@ -234,10 +222,6 @@ def _overlaps(edit: tuple[int, int, str], taken: list[tuple[int, int, str]]) -> 
 
 def _edits(proposals: Iterable[_Proposal]) -> list[Edit]:
     return list(dict.fromkeys(edit for proposal in proposals for edit in proposal.fix.edits))
-
-
-def _place(edit: Edit) -> tuple[int, int]:
-    return edit.start.offset, edit.end.offset
 
 
 def _compiles(text: str) -> bool:

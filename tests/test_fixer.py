@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from amplint.documents import Document
+from amplint.documents import Document, apply_edits
 from amplint.findings import Applicability, Edit, Finding
-from amplint.fixer import Fixed, Fixer, apply_edits
+from amplint.fixer import Fixed, Fixer
 from amplint.registry import installed
 
 pytestmark = pytest.mark.usefixtures("demo_rules")

@@ -15,6 +15,6 @@ def render(reports: Sequence[Report], style: Style) -> str:
         path = style("bold", shown_path(report.document.filename))
         for finding in report.findings:
             marker = style("cyan", "[*]") + " " if report.fixable(finding) else ""
-            place = f"{path}:{finding.start.row}:{finding.start.column}"
+            place = f"{path}:{report.document.place(finding.start)}"
             lines.append(f"{place}: {style('red', finding.code)} {marker}{harmless(finding.message)}\n")
     return "".join(lines)

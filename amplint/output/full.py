@@ -44,16 +44,18 @@ def _frame(
     document: Document, start: Location, end: Location, mark: str, colour: str, style: Style, around: int
 ) -> Iterator[str]:
     rows = _rows(document, start.row, end.row, around)
-    width = len(str(max(row for row in rows if row)))
+    place = document.place(start)
+    shift = place.row - start.row
+    width = len(str(max(row for row in rows if row) + shift))
     gutter = " " * width + " " + style("blue", "|")
-    yield f"{' ' * width}{style('blue', '-->')} {shown_path(document.filename)}:{start.row}:{start.column}"
+    yield f"{' ' * width}{style('blue', '-->')} {shown_path(document.filename)}:{place}"
     yield gutter
     for row in rows:
         if not row:
             yield style("blue", "." * width)
             continue
-        text = document.row(row)
-        yield f"{style('blue', f'{row:>{width}} |')} {_shown(text)}".rstrip()
+        text = document.source_row(row)
+        yield f"{style('blue', f'{row + shift:>{width}} |')} {_shown(text)}".rstrip()
         if start.row <= row <= end.row:
             left = start.column - 1 if row == start.row else len(text) - len(text.lstrip())
             right = end.column - 1 if row == end.row else len(text.rstrip())
@@ -65,8 +67,9 @@ def _frame(
 
 def _rows(document: Document, first: int, last: int, around: int) -> list[int]:
     """The rows to show; 0 stands for rows left out."""
-    before = list(range(max(first - around, 1), first))
-    after = list(range(last + 1, min(last + around, document.row_count) + 1))
+    beside = document.rows_beside(first)
+    before = [row for row in range(first - around, first) if row in beside]
+    after = [row for row in range(last + 1, last + around + 1) if row in beside]
     while before and not document.row(before[0]).strip():
         before.pop(0)
     while after and not document.row(after[-1]).strip():

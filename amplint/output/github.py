@@ -27,7 +27,7 @@ def render(reports: Sequence[Report], style: Style) -> str:
                 "endColumn": finding.end.column,
             }
             told = ",".join(f"{key}={_escape_property(str(value))}" for key, value in properties.items())
-            place = f"{shown_path(filename)}:{finding.start.row}:{finding.start.column}"
+            place = f"{shown_path(filename)}:{report.document.place(finding.start)}"
             message = f"{place}: {finding.code} {finding.message}"
             if finding.help:
                 message += f"\n  help: {finding.help}"

@@ -7,8 +7,8 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from amplint.documents import Document
-from amplint.findings import Finding, Fix, Location
+from amplint.documents import Document, Place
+from amplint.findings import Finding, Fix
 from amplint.output.style import Style
 from amplint.project import Report
 from amplint.registry import UnknownRule, installed
@@ -27,16 +27,17 @@ def render(reports: Sequence[Report], style: Style) -> str:
 
 def _finding(finding: Finding, document: Document, suppressions: Suppressions) -> dict[str, Any]:
     filename = document.filename
+    place = document.place
     return {
-        "cell": None,
+        "cell": place(finding.start).cell,
         "code": finding.code,
-        "end_location": _location(finding.end),
+        "end_location": _place(place(finding.end)),
         "filename": filename if filename == "-" else os.path.abspath(filename),
-        "fix": _fix(finding.fix) if finding.fix else None,
-        "location": _location(finding.start),
+        "fix": _fix(finding.fix, document) if finding.fix else None,
+        "location": _place(place(finding.start)),
         "message": finding.message,
         "name": _name(finding.code),
-        "noqa_row": suppressions.row_for(finding),
+        "noqa_row": place(document.at(suppressions.row_for(finding), 1)).row,
         "severity": finding.severity.value,
         "url": None,
         "help": finding.help,
@@ -44,22 +45,23 @@ def _finding(finding: Finding, document: Document, suppressions: Suppressions) -
         "related": [
             {
                 "message": related.message,
-                "location": _location(related.start),
-                "end_location": _location(related.end),
+                "location": _place(place(related.start)),
+                "end_location": _place(place(related.end)),
             }
             for related in finding.related
         ],
     }
 
 
-def _fix(fix: Fix) -> dict[str, Any]:
+def _fix(fix: Fix, document: Document) -> dict[str, Any]:
+    place = document.place
     return {
         "applicability": fix.applicability.value,
         "edits": [
             {
                 "content": edit.content,
-                "end_location": _location(edit.end),
-                "location": _location(edit.start),
+                "end_location": _place(place(edit.end)),
+                "location": _place(place(edit.start)),
             }
             for edit in fix.edits
         ],
@@ -67,8 +69,8 @@ def _fix(fix: Fix) -> dict[str, Any]:
     }
 
 
-def _location(location: Location) -> dict[str, int]:
-    return {"column": location.column, "row": location.row}
+def _place(place: Place) -> dict[str, int]:
+    return {"column": place.column, "row": place.row}
 
 
 def _name(code: str) -> str | None:

@@ -8,6 +8,8 @@ import errno
 import os
 import re
 import stat
+from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cached_property
 
 from amplint.findings import Edit, Location
@@ -37,6 +39,19 @@ class UnreadableDocument(DocumentError):
 
 class UnwritableDocument(DocumentError):
     """The file could not be replaced; it stands as it was."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A location as a reader finds it in the file: in a notebook, by its cell and the row and column in that."""
+
+    row: int
+    column: int
+    cell: int | None = None
+
+    def __str__(self) -> str:
+        cell = "" if self.cell is None else f"cell {self.cell}:"
+        return f"{cell}{self.row}:{self.column}"
 
 
 class Document:
@@ -83,6 +98,10 @@ class Document:
     def with_text(self, text: str) -> Document:
         """The same file holding ``text`` instead: what a fix makes of this document."""
         return Document(self.filename, text, encoding=self.encoding, bom=self._bom, content=self._content)
+
+    def edited(self, edits: Iterable[Edit]) -> Document:
+        """The same file with all of ``edits`` made; raises :class:`ValueError` where they cannot all be made."""
+        return self.with_text(apply_edits(self.text, edits))
 
     def encode(self) -> bytes:
         """The bytes of the file that holds this document's text."""
@@ -142,6 +161,18 @@ class Document:
         row = bisect.bisect_right(self._line_starts, offset)
         return Location(offset, row, offset - self._line_starts[row - 1] + 1)
 
+    def place(self, location: Location) -> Place:
+        """``location`` as a reader finds it."""
+        return Place(location.row, location.column)
+
+    def rows_beside(self, row: int) -> range:
+        """The rows that stand together with ``row``: those of the file, or of its cell."""
+        return range(1, self.row_count + 1)
+
+    def source_row(self, number: int) -> str:
+        """The row ``number`` as it stands in the file, where the text has something else in its place."""
+        return self.row(number)
+
     def at(self, row: int, column: int) -> Location:
         """The place at ``row`` and ``column`` (1-based), or the nearest one that the text has."""
         row = min(max(row, 1), self.row_count)
@@ -154,6 +185,22 @@ class Document:
         Newlines in ``content`` become the document's own.
         """
         return Edit(self.location(start), self.location(end), _NEWLINE.sub(self.newline, content))
+
+
+def apply_edits(text: str, edits: Iterable[Edit]) -> str:
+    """``text`` with all of ``edits`` made; raises :class:`ValueError` where two of them overlap."""
+    parts: list[str] = []
+    position = 0
+    for edit in sorted(edits, key=_span):
+        if edit.start.offset < position:
+            raise ValueError("its edits overlap")
+        parts += (text[position : edit.start.offset], edit.content)
+        position = edit.end.offset
+    return "".join((*parts, text[position:]))
+
+
+def _span(edit: Edit) -> tuple[int, int]:
+    return edit.start.offset, edit.end.offset
 
 
 def _declared_encoding(filename: str, content: bytes) -> str:
