@@ -49,7 +49,20 @@ DEFAULT_EXCLUDE = (
     "venv",
 )
 _GLOB = re.compile(r"[*?\[/]")
-OUTPUT_FORMATS = ("full", "concise", "json", "github")
+OUTPUT_FORMATS = (
+    "concise",
+    "full",
+    "json",
+    "json-lines",
+    "junit",
+    "grouped",
+    "github",
+    "gitlab",
+    "pylint",
+    "rdjson",
+    "azure",
+    "sarif",
+)
 
 
 class ConfigError(Exception):

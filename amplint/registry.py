@@ -50,6 +50,14 @@ class Registry:
                 return rule
         raise self._unknown(word)
 
+    def get(self, code: str) -> type[Rule] | None:
+        """The rule whose code this is, if one is installed."""
+        return self._by_code.get(code)
+
+    @cached_property
+    def _by_code(self) -> dict[str, type[Rule]]:
+        return {rule.code: rule for rule in self.rules}
+
     def matching(self, selector: str) -> tuple[type[Rule], ...]:
         """The rules that ``selector`` means: ``ALL``, the start of a code, or a name; raises :class:`UnknownRule`."""
         if selector == "ALL":

@@ -107,6 +107,8 @@ class Rule:
 
     ``mentions`` are byte strings of which a file must hold at least one for the rule to have anything to say: the
     prefilter reads nothing more of a file that holds none of any rule's.
+
+    ``url`` is where the rule's page is published, if it is.
     """
 
     code: ClassVar[str]
@@ -118,6 +120,7 @@ class Rule:
     default: ClassVar[bool] = True
     selectable: ClassVar[bool] = True
     mentions: ClassVar[tuple[bytes, ...]] = ()
+    url: ClassVar[str | None] = None
 
     def check(self, context: Context) -> Iterator[Finding]:
         """Yield what the rule finds in the document."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from amplint.findings import Finding
 from amplint.output.style import Style, harmless, shown_path
 from amplint.project import Report
 
@@ -14,7 +15,11 @@ def render(reports: Sequence[Report], style: Style) -> str:
     for report in reports:
         path = style("bold", shown_path(report.document.filename))
         for finding in report.findings:
-            marker = style("cyan", "[*]") + " " if report.fixable(finding) else ""
-            place = f"{path}:{report.document.place(finding.start)}"
-            lines.append(f"{place}: {style('red', finding.code)} {marker}{harmless(finding.message)}\n")
+            lines.append(f"{path}:{report.document.place(finding.start)}: {what(finding, report, style)}\n")
     return "".join(lines)
+
+
+def what(finding: Finding, report: Report, style: Style) -> str:
+    """``CODE [*] message``."""
+    marker = style("cyan", "[*]") + " " if report.fixable(finding) else ""
+    return f"{style('red', finding.code)} {marker}{harmless(finding.message)}"

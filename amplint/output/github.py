@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 
 from amplint.findings import Severity
-from amplint.output.style import Style, shown_path
+from amplint.output.places import absolute_path, file_place, shown_place
+from amplint.output.style import Style, harmless
 from amplint.project import Report
 
 _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
@@ -16,28 +16,27 @@ def render(reports: Sequence[Report], style: Style) -> str:
     """A command for each finding of ``reports``."""
     lines = []
     for report in reports:
-        filename = report.document.filename
+        document = report.document
         for finding in report.findings:
+            start, end = file_place(document, finding.start), file_place(document, finding.end)
             properties = {
                 "title": f"amplint ({finding.code})",
-                "file": filename if filename == "-" else os.path.abspath(filename),
-                "line": finding.start.row,
-                "col": finding.start.column,
-                "endLine": finding.end.row,
-                "endColumn": finding.end.column,
+                "file": harmless(absolute_path(document)),
+                "line": start.row,
+                "col": start.column,
+                "endLine": end.row,
+                "endColumn": end.column,
             }
             told = ",".join(f"{key}={_escape_property(str(value))}" for key, value in properties.items())
-            place = f"{shown_path(filename)}:{report.document.place(finding.start)}"
-            message = f"{place}: {finding.code} {finding.message}"
+            message = f"{shown_place(document, finding.start)}: {finding.code} {harmless(finding.message)}"
             if finding.help:
-                message += f"\n  help: {finding.help}"
+                message += f"\n  help: {harmless(finding.help)}"
             lines.append(f"::{_COMMANDS[finding.severity]} {told}::{_escape(message)}\n")
     return "".join(lines)
 
 
 def _escape(text: str) -> str:
-    text = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def _escape_property(text: str) -> str:

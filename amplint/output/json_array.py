@@ -2,66 +2,68 @@
 
 from __future__ import annotations
 
-import json
-import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from amplint.documents import Document, Place
-from amplint.findings import Finding, Fix
+from amplint.documents import Document
+from amplint.findings import Finding, Fix, Location
+from amplint.output.json_text import dumps
+from amplint.output.places import absolute_path
 from amplint.output.style import Style
 from amplint.project import Report
-from amplint.registry import UnknownRule, installed
+from amplint.registry import installed
 from amplint.suppressions import Suppressions
 
 
 def render(reports: Sequence[Report], style: Style) -> str:
     """The findings of ``reports`` as one JSON array."""
-    rows = []
+    return dumps(list(records(reports)))
+
+
+def records(reports: Sequence[Report]) -> Iterator[dict[str, Any]]:
+    """The findings of ``reports``, a JSON object each."""
     for report in reports:
         if report.findings:
             suppressions = Suppressions(report.document)
-            rows += [_finding(finding, report.document, suppressions) for finding in report.findings]
-    return json.dumps(rows, indent=2) + "\n"
+            for finding in report.findings:
+                yield _finding(finding, report.document, suppressions)
 
 
 def _finding(finding: Finding, document: Document, suppressions: Suppressions) -> dict[str, Any]:
-    filename = document.filename
-    place = document.place
+    rule = installed().get(finding.code)
     return {
-        "cell": place(finding.start).cell,
+        "cell": document.place(finding.start).cell,
         "code": finding.code,
-        "end_location": _place(place(finding.end)),
-        "filename": filename if filename == "-" else os.path.abspath(filename),
-        "fix": _fix(finding.fix, document) if finding.fix else None,
-        "location": _place(place(finding.start)),
+        "end_location": _location(document, finding.end),
+        "filename": absolute_path(document),
+        "fix": _fix(document, finding.fix) if finding.fix else None,
+        "location": _location(document, finding.start),
         "message": finding.message,
-        "name": _name(finding.code),
-        "noqa_row": place(document.at(suppressions.row_for(finding), 1)).row,
+        "name": rule and rule.name,
+        "noqa_row": document.place(document.at(suppressions.row_for(finding), 1)).row,
         "severity": finding.severity.value,
-        "url": None,
+        "url": rule and rule.url,
         "help": finding.help,
         "no_fix_reason": finding.no_fix_reason,
         "related": [
             {
                 "message": related.message,
-                "location": _place(place(related.start)),
-                "end_location": _place(place(related.end)),
+                "location": _location(document, related.start),
+                "end_location": _location(document, related.end),
             }
             for related in finding.related
         ],
     }
 
 
-def _fix(fix: Fix, document: Document) -> dict[str, Any]:
-    place = document.place
+def _fix(document: Document, fix: Fix) -> dict[str, Any]:
     return {
         "applicability": fix.applicability.value,
         "edits": [
             {
                 "content": edit.content,
-                "end_location": _place(place(edit.end)),
-                "location": _place(place(edit.start)),
+                "end_location": _location(document, edit.end),
+                "location": _location(document, edit.start),
             }
             for edit in fix.edits
         ],
@@ -69,12 +71,6 @@ def _fix(fix: Fix, document: Document) -> dict[str, Any]:
     }
 
 
-def _place(place: Place) -> dict[str, int]:
-    return {"column": place.column, "row": place.row}
-
-
-def _name(code: str) -> str | None:
-    try:
-        return installed().find(code).name
-    except UnknownRule:
-        return None
+def _location(document: Document, location: Location) -> dict[str, int]:
+    found = document.place(location)
+    return {"column": found.column, "row": found.row}

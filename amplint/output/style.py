@@ -33,14 +33,19 @@ class Style:
         return f"\x1b[{_CODES[name]}m{text}\x1b[0m" if self.colour and text else text
 
 
+# the bracket without which "##vso[...]" and "##[...]" anywhere in a line of a log are no commands to Azure or GitHub
+COMMAND_BRACKET = re.compile(r"(?<=##)(\w*)\[")
+
+
 def harmless(text: str) -> str:
-    """``text`` on one line, with every character that could steer a terminal written as its escape."""
-    return _HARMFUL.sub(lambda match: match[0].encode("unicode_escape").decode("ascii"), text)
+    """``text`` on one line, where what could steer a terminal or a CI system's log is written as its escape."""
+    text = _HARMFUL.sub(lambda match: match[0].encode("unicode_escape").decode("ascii"), text)
+    return COMMAND_BRACKET.sub(r"\1\\x5b", text)
 
 
 def harmless_source(text: str) -> str:
     """A row of source, each harmful character replaced by one that is as wide as it is counted."""
-    return _HARMFUL.sub("\ufffd", text)
+    return COMMAND_BRACKET.sub("\\1\ufffd", _HARMFUL.sub("\ufffd", text))
 
 
 def relative(path: str) -> str:
@@ -52,5 +57,6 @@ def relative(path: str) -> str:
 
 
 def shown_path(path: str) -> str:
-    """``path`` as a user knows it, and harmless."""
-    return harmless(relative(path))
+    """``path`` as a user knows it, and harmless even at the start of a line."""
+    path = harmless(relative(path))
+    return f".{os.sep}{path}" if path.lstrip().startswith("::") else path  # which GitHub would take for a command
