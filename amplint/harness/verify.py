@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import os
 import sys
 import traceback
 from collections.abc import Sequence
+from typing import NoReturn
 
+import torch
+
+from amplint.harness.patches import Patches
 from amplint.harness.script import run_script
 from amplint.harness.sites import AMPLINT
+from amplint.harness.time_limit import EXIT_CODE, TimeLimitReached, time_limit
 from amplint.harness.virtual_cuda import virtual_cuda
 from amplint.harness.watch import Report, watch
 from amplint.output.style import Style, harmless, shown_path
 
 
-def main(script: str, args: Sequence[str] = ()) -> int:
-    """Run ``script`` with ``args`` under virtual CUDA and the watch, print what was found, return the exit code.
+def main(script: str, args: Sequence[str] = (), *, device: str = "auto", timeout: float | None = None) -> int:
+    """Run ``script`` with ``args`` under the watch, print what was found, and return the exit code.
 
-    0 is a clean run, 1 a run with findings or one that raised, 2 a script that cannot be read; a code other than 0
-    that the script exits with is passed on.
+    ``device`` is where what the script puts on CUDA goes: ``cuda`` is a GPU, ``cpu`` its stand-in, ``auto`` a GPU if
+    there is one. 0 is a clean run, 1 a run with findings or one that raised, 124 one that took longer than ``timeout``
+    seconds, 2 a script that cannot be run at all; a code other than 0 that the script exits with is passed on.
     """
     try:
         with open(script, "rb"):
@@ -25,38 +34,103 @@ def main(script: str, args: Sequence[str] = ()) -> int:
     except OSError as error:
         print(f"amplint: {shown_path(script)}: {error.strerror}", file=sys.stderr)
         return 2
-    report = Report()
-    code = _run(script, args, report)
-    sys.stdout.flush()
-    _print_findings(report)
-    _print_summary(report, code)
-    return code or bool(report.findings)
+    gpu = torch.cuda.is_available()
+    if device == "cuda" and not gpu:
+        print("amplint: PyTorch finds no GPU here; --device cpu runs the script on a stand-in", file=sys.stderr)
+        return 2
+    return _Verification(script, args, virtual=device == "cpu" or not gpu, timeout=timeout).run()
 
 
-def _run(script: str, args: Sequence[str], report: Report) -> int:
-    try:
-        with virtual_cuda(), watch(report):
-            run_script(script, args)
-    except SystemExit as exit:
-        if exit.code is None or isinstance(exit.code, int):
-            return exit.code or 0
-        print(exit.code, file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        return 130
-    except BaseException as error:
+class _Verification:
+    """One run of a script. Processes that the script forks are its own, and say nothing of ours."""
+
+    def __init__(self, script: str, args: Sequence[str], *, virtual: bool, timeout: float | None) -> None:
+        self._script, self._args, self._virtual, self._timeout = script, args, virtual, timeout
+        self._report = Report()
+        self._process = os.getpid()
+
+    def run(self) -> int:
+        code = self._run()
+        return self._end(code)
+
+    def _end(self, code: int) -> int:
+        """Say what was found, and return the code to exit with."""
+        if os.getpid() != self._process:
+            return code
         sys.stdout.flush()
-        _print_traceback(error)
-        return 1
-    return 0
+        _print_findings(self._report)
+        _print_summary(self._report, code)
+        sys.stdout.flush()
+        return code or bool(self._report.findings)
+
+    def _run(self) -> int:
+        try:
+            with Patches() as patches, time_limit(self._timeout, self._give_up):
+                self._meet_hard_exits(patches)
+                with virtual_cuda() if self._virtual else contextlib.nullcontext(), watch(self._report):
+                    run_script(self._script, self._args)
+        except SystemExit as exit:
+            if exit.code is None or isinstance(exit.code, int):
+                return exit.code or 0
+            print(exit.code, file=sys.stderr)
+            return 1
+        except TimeLimitReached as error:
+            sys.stdout.flush()
+            stack = _own_traceback(error).stack
+            print(
+                f"amplint: stopped after the time limit of {self._timeout:g} s; the script was here:", file=sys.stderr
+            )
+            print("".join(stack.format()), end="", file=sys.stderr)
+            return EXIT_CODE
+        except KeyboardInterrupt:
+            return 130
+        except BaseException as error:
+            sys.stdout.flush()
+            _print_traceback(error)
+            self._explain(error)
+            return 1
+        return 0
+
+    def _meet_hard_exits(self, patches: Patches) -> None:
+        """``os._exit`` ends the process at once: say before what was found."""
+        leave = os._exit
+
+        @functools.wraps(leave)
+        def leave_after_report(status: int) -> NoReturn:
+            leave(self._end(status))
+
+        patches.set(os, "_exit", leave_after_report)
+
+    def _give_up(self) -> None:
+        print(
+            f"amplint: the script cannot be interrupted; ended after the time limit of {self._timeout:g} s",
+            file=sys.stderr,
+            flush=True,
+        )
+        os._exit(EXIT_CODE)  # which says what was found until then
+
+    def _explain(self, error: BaseException) -> None:
+        """What amplint has to add to a traceback."""
+        if isinstance(error, ModuleNotFoundError) and error.name:
+            name = error.name.partition(".")[0]
+            print(
+                f"amplint: the script needs `{harmless(name)}`, which this Python cannot import. "
+                "`amplint verify --stand-in` runs its training loops without the modules they need.",
+                file=sys.stderr,
+            )
 
 
 def _print_traceback(error: BaseException) -> None:
     """The traceback as Python prints it for the script alone."""
-    shown = traceback.TracebackException.from_exception(error)
-    _drop_own_frames(shown)
+    shown = _own_traceback(error)
     lines = shown.format() if shown.stack else shown.format_exception_only()  # the script may not have begun
     print("".join(lines), end="", file=sys.stderr)
+
+
+def _own_traceback(error: BaseException) -> traceback.TracebackException:
+    shown = traceback.TracebackException.from_exception(error)
+    _drop_own_frames(shown)
+    return shown
 
 
 def _drop_own_frames(shown: traceback.TracebackException | None) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import torch
 from runs import FIXTURES
 
 import amplint
@@ -135,3 +138,100 @@ def test_running_a_script_leaves_main_and_arguments_alone(script: Path) -> None:
     with pytest.raises(ValueError):
         run_script(str(script))
     assert (sys.modules["__main__"], sys.argv, sys.path) == before
+
+
+def test_options_come_before_the_script_and_the_scripts_own_after_it(script: Path, tmp_path: Path) -> None:
+    script.write_text("import sys\nprint(sys.argv[1:])\n")
+    done = verify("--device", "cpu", str(script), "--device", "tpu", "--timeout", "soon", cwd=tmp_path)
+    assert done.stdout.splitlines()[0] == "['--device', 'tpu', '--timeout', 'soon']"
+    assert done.returncode == 0
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_a_gpu_that_is_not_there(script: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    script.write_text("print('ran')\n")
+    assert main(str(script), device="cuda") == 2
+    assert "ran" not in capsys.readouterr().out
+
+
+def test_self_test_as_a_command(tmp_path: Path) -> None:
+    done = verify("--self-test", cwd=tmp_path)
+    assert done.returncode == 0
+    assert "Mixed precision works here as recorded." in done.stdout
+    assert verify("--self-test", str(FAULT), cwd=tmp_path).returncode == 2
+    assert verify(cwd=tmp_path).returncode == 2
+
+
+@pytest.mark.parametrize("catches", ["Exception", "BaseException"])
+def test_a_script_that_hangs_is_stopped(catches: str, script: Path, tmp_path: Path) -> None:
+    before, *_ = (FIXTURES / "step-bypasses-scaler" / "plain_loop.before.py").read_text().rpartition("\n")
+    hang = f"while True:\n    try:\n        time.sleep(60)\n    except {catches}:\n        pass\n"
+    script.write_text(f"import time\n{before}\n{hang}")
+    done = verify("--timeout", "2", str(script), cwd=tmp_path)
+    assert done.returncode == 124
+    assert "AMP101" in done.stdout and "Found 1 error" in done.stdout
+    if catches == "Exception":
+        assert "stopped after the time limit of 2 s; the script was here:\n  File" in done.stderr
+        assert "time.sleep(60)" in done.stderr
+    else:
+        assert "cannot be interrupted; ended after the time limit of 2 s" in done.stderr
+
+
+def test_a_fast_script_does_not_meet_its_time_limit(script: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    handler = signal.getsignal(signal.SIGALRM) if hasattr(signal, "SIGALRM") else None
+    script.write_text("print('done')\n")
+    assert main(str(script), timeout=60) == 0
+    assert capsys.readouterr().out.startswith("done\n")
+    assert (signal.getsignal(signal.SIGALRM) if hasattr(signal, "SIGALRM") else None) is handler
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_process_says_nothing_and_exits_as_it_wants(script: Path, tmp_path: Path) -> None:
+    script.write_text(
+        "import os, sys\n"
+        "pid = os.fork()\n"
+        "if not pid:\n"
+        "    sys.exit(3)\n"
+        "print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))\n"
+    )
+    done = verify(str(script), cwd=tmp_path)
+    assert done.stdout.splitlines()[0] == "3"
+    assert done.stdout.count("No misuse") == 1
+    assert done.returncode == 0
+
+
+def test_a_hard_exit_is_preceded_by_the_report(script: Path, tmp_path: Path) -> None:
+    script.write_text("import os\nos._exit(5)\n")
+    done = verify(str(script), cwd=tmp_path)
+    assert done.returncode == 5
+    assert done.stdout.startswith("The script ended with exit code 5; no misuse")
+
+
+def test_a_missing_module_is_named(script: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    script.write_text("import a_package_that_nobody_has.part\n")
+    assert main(str(script)) == 1
+    error = capsys.readouterr().err
+    assert "ModuleNotFoundError: No module named 'a_package_that_nobody_has'\n" in error
+    assert "amplint: the script needs `a_package_that_nobody_has`, which this Python cannot import." in error
+
+
+@pytest.mark.parametrize(
+    ("torch_there", "message"),
+    [
+        ("", "amplint.harness runs PyTorch, which is not installed: pip install 'amplint[runtime]'"),
+        ("__version__ = '1.13.1'", "amplint.harness needs torch 2.3 or newer; installed is 1.13.1"),
+    ],
+)
+def test_the_harness_says_what_torch_it_needs(torch_there: str, message: str, tmp_path: Path) -> None:
+    if torch_there:
+        (tmp_path / "torch" / "amp").mkdir(parents=True)
+        (tmp_path / "torch" / "__init__.py").write_text(torch_there)
+        (tmp_path / "torch" / "amp" / "__init__.py").write_text("")
+        start = f"sys.path.insert(0, {str(tmp_path)!r})"
+    else:
+        start = "sys.path[:] = [p for p in sys.path if not os.path.isdir(os.path.join(p, 'torch'))]"
+    copied = f"sys.path.insert(0, {str(PACKAGE.parent)!r})"
+    code = f"import os, sys; {start}; {copied}; import amplint.harness"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].endswith(message)
