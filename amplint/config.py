@@ -11,6 +11,7 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from amplint import spelling
 from amplint.documents import read_regular_file
 from amplint.registry import Registry, UnknownRule
 from amplint.rule import Rule, TargetTorch
@@ -281,10 +282,8 @@ def _format(value: object) -> str:
 
 def nearest(word: str, known: Iterable[str]) -> str:
     """A sentence's end that suggests the word of ``known`` nearest to ``word``, or nothing."""
-    from difflib import get_close_matches
-
-    near = get_close_matches(word.replace("_", "-").lower(), known, n=1)
-    return f"; did you mean `{near[0]}`?" if near else ""
+    near = spelling.nearest(word, known)
+    return f"; did you mean `{near}`?" if near else ""
 
 
 def required_torch(pyproject: Mapping[str, Any]) -> TargetTorch | None:

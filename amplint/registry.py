@@ -10,11 +10,14 @@ from functools import cached_property, lru_cache
 from importlib import import_module
 
 from amplint.rule import Rule
+from amplint.spelling import nearest
 
 GROUP = "amplint.rules"
 _BUILT_IN = "amplint.rules"
 
 _CODE = re.compile(r"[A-Z]+[0-9]+\Z")
+_DIGITS = re.compile(r"[0-9]+")
+_LOOK_ALIKES = str.maketrans("OIL", "011")
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*\Z")
 
 
@@ -48,7 +51,7 @@ class Registry:
         for rule in self.rules:
             if word.upper() == rule.code or word.lower() == rule.name:
                 return rule
-        raise self._unknown(word)
+        raise UnknownRule(word, self._meant(word, selector=False))
 
     def get(self, code: str) -> type[Rule] | None:
         """The rule whose code this is, if one is installed."""
@@ -64,19 +67,21 @@ class Registry:
             return self.rules
         found = tuple(rule for rule in self.rules if rule.code.startswith(selector) or rule.name == selector)
         if not found or not selector:
-            raise self._unknown(selector, ["ALL", *{re.sub(r"[0-9]+\Z", "", rule.code) for rule in self.rules}])
+            meant = "ALL" if selector.upper() == "ALL" else self._meant(selector, selector=True)
+            raise UnknownRule(selector, meant)
         return found
 
-    def _unknown(self, word: str, prefixes: Iterable[str] = ()) -> UnknownRule:
-        from difflib import get_close_matches
-
-        names = [word for rule in self.rules for word in (rule.code, rule.name)]
-        for known in (names, list(prefixes)):
-            for spelling in (word, word.upper(), word.lower()):
-                near = get_close_matches(spelling, known, n=1)
-                if near:
-                    return UnknownRule(word, near[0])
-        return UnknownRule(word, None)
+    def _meant(self, word: str, *, selector: bool) -> str | None:
+        """The code or name that was plainly meant by ``word``, or as a ``selector`` the start of a code."""
+        alike = _looks_of(word)
+        begun = [code for code in self._by_code if alike and _looks_of(code).startswith(alike)]
+        if len(begun) == 1:
+            return begun[0]
+        if begun and selector:
+            return begun[0][: len(word)]
+        number = _DIGITS.findall(word)
+        codes = [code for code in self._by_code if _DIGITS.findall(code) == number]
+        return nearest(word, codes) or nearest(word, (rule.name for rule in self.rules))
 
     @cached_property
     def mentions(self) -> tuple[bytes, ...]:
@@ -94,6 +99,11 @@ def _check(rule: type[Rule]) -> None:
         raise ValueError(f"the code of {_origin(rule)} is {rule.code!r}, not letters and then digits")
     if not _NAME.match(rule.name):
         raise ValueError(f"the name of {_origin(rule)} is {rule.name!r}, not lower-case-words")
+
+
+def _looks_of(code: str) -> str:
+    """What ``code`` looks like in any case and to a reader who takes O for 0."""
+    return code.upper().translate(_LOOK_ALIKES)
 
 
 def _origin(rule: type[Rule]) -> str:

@@ -42,3 +42,21 @@ def amplint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Amplint:
         return subprocess.run(command, cwd=tmp_path, input=stdin, capture_output=True, env=os.environ, timeout=60)
 
     return run
+
+
+@pytest.fixture
+def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Amplint:
+    """Runs amplint in ``tmp_path`` as the fixture ``amplint`` does, yet in this process, which is faster."""
+    from click.testing import CliRunner
+
+    from amplint.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    for variable in ("FORCE_COLOR", "CLICOLOR_FORCE", "NO_COLOR"):
+        monkeypatch.delenv(variable, raising=False)
+
+    def run(*args: str, stdin: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
+        done = CliRunner().invoke(main, args, input=stdin, prog_name="amplint")
+        return subprocess.CompletedProcess(args, done.exit_code, done.stdout_bytes, done.stderr_bytes)
+
+    return run

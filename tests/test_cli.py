@@ -40,7 +40,7 @@ def test_findings(amplint: Amplint, tmp_path: Path) -> None:
         "a.py:2:5: DEMO001 [*] `bad` is found",
         "a.py:3:5: DEMO002 `risky` is found",
         "Found 2 errors.",
-        "[*] 1 fixable with the `--fix` option (1 hidden fix can be enabled with the `--unsafe-fixes` option).",
+        "[*] 1 fixable with `--fix` (1 unsafe fix available with `--fix --unsafe-fixes`).",
     ]
 
 
@@ -64,7 +64,7 @@ def test_fix(amplint: Amplint, tmp_path: Path) -> None:
     assert done.stdout.decode().splitlines() == [
         "a.py:1:7: DEMO002 `risky` is found",
         "Found 3 errors (2 fixed, 1 remaining).",
-        "No fixes available (1 hidden fix can be enabled with the `--unsafe-fixes` option).",
+        "1 unsafe fix available with `--fix --unsafe-fixes`.",
     ]
     assert ((tmp_path / "a.py").read_text(), (tmp_path / "b.py").read_text()) == ("good, risky\n", "good\n")
     done = amplint("--fix", "--unsafe-fixes")
@@ -219,8 +219,14 @@ def test_selection(amplint: Amplint, tmp_path: Path) -> None:
         (["--ignore", "demo001"], "unknown rule selector `demo001`. Did you mean `DEMO001`?"),
         (["--select", ""], "unknown rule selector ``."),
         (["--target-torch", "new"], "'new' is not a version of torch"),
+        (["--select", "E501"], "unknown rule selector `E501`.\n"),
         (["--output-format", "xml"], "'xml' is not one of"),
+        (["--output-format", "jsn"], "Did you mean `json`?"),
         (["--fxi"], "No such option"),
+        (["--fxi"], "Did you mean"),
+        (["--line-length=3"], "--line-length'.\n"),
+        (["--statistics", "--output-format", "sarif"], "--statistics cannot be printed as sarif"),
+        (["--diff", "--show-fixes"], "--show-fixes cannot be used with --diff"),
         (["-", "a.py"], "standard input (-) cannot be linted together"),
     ],
 )

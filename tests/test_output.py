@@ -228,12 +228,12 @@ def test_paths_are_shown_from_the_working_folder(tmp_path: Path, monkeypatch: py
 def test_summaries() -> None:
     safe, unsafe, stuck = (report("x", "x", applicability=kind) for kind in (*Applicability, None))
     healed = Report(safe.document, (), safe.findings)
-    hidden = "1 hidden fix can be enabled with the `--unsafe-fixes` option"
+    hidden = "1 unsafe fix available with `--fix --unsafe-fixes`"
     assert summary.render([]) == "All checks passed!\n"
     assert summary.render([stuck]) == "Found 1 error.\n"
-    assert summary.render([safe, safe]) == "Found 2 errors.\n[*] 2 fixable with the `--fix` option.\n"
-    assert summary.render([safe, unsafe]) == (f"Found 2 errors.\n[*] 1 fixable with the `--fix` option ({hidden}).\n")
-    assert summary.render([unsafe]) == f"Found 1 error.\nNo fixes available ({hidden}).\n"
+    assert summary.render([safe, safe]) == "Found 2 errors.\n[*] 2 fixable with `--fix`.\n"
+    assert summary.render([safe, unsafe]) == (f"Found 2 errors.\n[*] 1 fixable with `--fix` ({hidden}).\n")
+    assert summary.render([unsafe]) == f"Found 1 error.\n{hidden}.\n"
     assert summary.render([healed, stuck]) == "Found 2 errors (1 fixed, 1 remaining).\n"
 
 

@@ -71,7 +71,18 @@ def test_malformed_codes_and_names_are_refused(code: str, name: str) -> None:
 def test_a_rule_is_found_by_code_or_name_and_the_nearest_is_suggested() -> None:
     registry = Registry([make("AB101", "some-thing"), make("AB202", "other-word")])
     assert registry.find("ab101") is registry.find("some-thing")
-    for word, suggestion in [("AB10", "AB101"), ("some-thin", "some-thing"), ("zzz", None)]:
+    for word, suggestion in [
+        ("AB10", "AB101"),
+        ("AB1O1", "AB101"),
+        ("A101", "AB101"),
+        ("BA101", "AB101"),
+        ("AB102", None),
+        ("E101", None),
+        ("some-thin", "some-thing"),
+        ("Some_Thing", "some-thing"),
+        ("zzz", None),
+        ("", None),
+    ]:
         with pytest.raises(UnknownRule) as raised:
             registry.find(word)
         assert raised.value.suggestion == suggestion

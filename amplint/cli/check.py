@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
 import click
 
+from amplint.cli.options import Choice, Command
 from amplint.config import OUTPUT_FORMATS, ConfigError, Selection, parse_target_torch
 from amplint.registry import UnknownRule, installed
 from amplint.rule import TargetTorch
-
-if TYPE_CHECKING:
-    from amplint.discovery import Problem
-    from amplint.project import Report
 
 
 def _selectors(context: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...] | None:
@@ -35,10 +31,12 @@ def _target(context: click.Context, param: click.Parameter, value: str | None) -
         raise click.BadParameter(f"{error}.") from None
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("paths", nargs=-1, type=click.Path())
-@click.option("--fix/--no-fix", default=False, help="Apply the fixes of the findings that have one.")
+@click.option("--fix/--no-fix", default=None, help="Apply the fixes of the findings that have one.")
 @click.option("--unsafe-fixes/--no-unsafe-fixes", default=None, help="Let fixes change numerics or structure, too.")
+@click.option("--fix-only/--no-fix-only", default=False, help="Apply fixes, and say nothing of what remains.")
+@click.option("--show-fixes/--no-show-fixes", default=False, help="List what was fixed.")
 @click.option("--diff", is_flag=True, help="Print what --fix would change, and write nothing.")
 @click.option(
     "--select",
@@ -56,27 +54,48 @@ def _target(context: click.Context, param: click.Parameter, value: str | None) -
     help="Rules to run besides the selected ones.",
 )
 @click.option("--target-torch", metavar="X.Y", callback=_target, help="The lowest version of torch to support.")
-@click.option("--output-format", type=click.Choice(OUTPUT_FORMATS), help="How findings are printed.  [default: full]")
+@click.option(
+    "--output-format",
+    type=Choice(OUTPUT_FORMATS),
+    envvar="AMPLINT_OUTPUT_FORMAT",
+    help="How findings are printed.  [default: full]",
+)
+@click.option(
+    "-o",
+    "--output-file",
+    type=click.Path(dir_okay=False),
+    envvar="AMPLINT_OUTPUT_FILE",
+    help="Where they are written, if not to standard output.",
+)
+@click.option("--statistics", is_flag=True, help="Print how many findings there are of each rule.")
 @click.option("--force-exclude/--no-force-exclude", default=False, help="Exclude files even if PATHS names them.")
 @click.option("--stdin-filename", type=click.Path(), help="The name that standard input is linted under.")
 @click.option("-e", "--exit-zero", is_flag=True, help="Exit with 0 even if there are findings.")
+@click.option("--exit-non-zero-on-fix", is_flag=True, help="Exit with 1 if anything was fixed, too.")
 @click.option("-q", "--quiet", is_flag=True, help="Print findings only.")
+@click.option("-s", "--silent", is_flag=True, help="Print nothing; the exit code tells.")
 @click.pass_context
 def check(
     context: click.Context,
     paths: tuple[str, ...],
-    fix: bool,
+    fix: bool | None,
     unsafe_fixes: bool | None,
+    fix_only: bool,
+    show_fixes: bool,
     diff: bool,
     select: tuple[str, ...] | None,
     ignore: tuple[str, ...] | None,
     extend_select: tuple[str, ...] | None,
     target_torch: TargetTorch | None,
     output_format: str | None,
+    output_file: str | None,
+    statistics: bool,
     force_exclude: bool,
     stdin_filename: str | None,
     exit_zero: bool,
+    exit_non_zero_on_fix: bool,
     quiet: bool,
+    silent: bool,
 ) -> None:
     """Lint PATHS (the default command).
 
@@ -84,6 +103,7 @@ def check(
     """
     import os
 
+    from amplint.cli.presentation import Presentation
     from amplint.project import Options, Project
 
     for stream in (sys.stdout, sys.stderr):
@@ -96,17 +116,31 @@ def check(
         raise click.UsageError("standard input is closed")
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")
+    fixing = diff or fix_only or bool(fix)
     options = Options(
         selection=Selection(select, ignore or (), extend_select or ()),
         target_torch=target_torch,
-        fix=fix or diff,
+        fix=fixing,
         write=not diff,
         unsafe_fixes=unsafe_fixes,
         force_exclude=force_exclude,
     )
     project = Project(options)
     try:
-        format_here = output_format or project.configuration.settings(os.getcwd()).output_format or "full"
+        presentation = Presentation(
+            output_format or project.configuration.settings(os.getcwd()).output_format or "full",
+            output_file,
+            diff=diff,
+            fix_only=fix_only,
+            fixed_source=stdin and fixing and not diff,
+            show_fixes=show_fixes,
+            statistics=statistics,
+            quiet=quiet,
+            silent=silent,
+            exit_zero=exit_zero,
+            exit_non_zero_on_fix=exit_non_zero_on_fix,
+        )
+        presentation.check()
         if stdin:
             results = [project.check_source(sys.stdin.buffer.read(), stdin_filename)]
         else:
@@ -118,68 +152,4 @@ def check(
         context.exit(2)
     except KeyboardInterrupt:
         context.exit(130)
-    context.exit(_report(results, format_here, diff=diff, fix=fix, stdin=stdin, quiet=quiet, exit_zero=exit_zero))
-
-
-def _report(
-    results: list[Report | Problem],
-    output_format: str,
-    *,
-    diff: bool,
-    fix: bool,
-    stdin: bool,
-    quiet: bool,
-    exit_zero: bool,
-) -> int:
-    """Print the results, and return the exit code that they deserve."""
-    from amplint.output import renderer, summary
-    from amplint.output.style import Style
-    from amplint.project import Report
-
-    reports = [result for result in results if isinstance(result, Report)]
-    failed = _complain(results)
-    if diff:
-        return _print_diff(reports, failed=failed, quiet=quiet, exit_zero=exit_zero)
-    stream = sys.stdout
-    if fix and stdin:
-        for report in reports:
-            sys.stdout.buffer.write(report.document.encode())
-            sys.stdout.buffer.flush()
-        stream = sys.stderr
-    stream.write(renderer(output_format)(reports, Style.of(stream)))
-    found = any(report.findings for report in reports)
-    healed = any(report.healed for report in reports)
-    if output_format in ("full", "concise") and not quiet and (found or healed or not failed):
-        stream.write(summary.render(reports))
-    stream.flush()
-    return 2 if failed else int(found and not exit_zero)
-
-
-def _print_diff(reports: list[Report], *, failed: bool, quiet: bool, exit_zero: bool) -> int:
-    from amplint.output import diff, summary
-    from amplint.output.style import Style
-
-    style, terminal = Style.of(sys.stdout), sys.stdout.isatty()
-    changed = False
-    for report in reports:
-        if report.healed and report.before:
-            changed = True
-            print(diff.render(report.before, report.document, style, terminal=terminal), flush=True)
-    if not quiet:
-        sys.stderr.write(summary.render_diff(reports))
-    return 2 if failed else int(changed and not exit_zero)
-
-
-def _complain(results: list[Report | Problem]) -> bool:
-    """Say on standard error what could not be done, and whether there was anything."""
-    from amplint.discovery import Problem
-    from amplint.output.style import harmless, shown_path
-
-    complaints = [
-        (result.path, result.message) if isinstance(result, Problem) else (result.document.filename, problem)
-        for result in results
-        for problem in (("",) if isinstance(result, Problem) else result.problems)
-    ]
-    for path, message in complaints:
-        print(f"amplint: {shown_path(path)}: {harmless(message)}", file=sys.stderr)
-    return bool(complaints)
+    context.exit(presentation.present(results))

@@ -1,0 +1,43 @@
+"""Commands whose complaints about an option suggest only what was plainly meant."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from amplint.spelling import nearest
+
+if TYPE_CHECKING:
+    _Choice = click.Choice[str]
+else:
+    _Choice = click.Choice  # which older versions of click cannot subscript
+
+
+class Command(click.Command):
+    """A command that knows which of its options a misspelled one means."""
+
+    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+        """Read the options; raises :class:`click.NoSuchOption` with the one that was meant, if that is plain."""
+        try:
+            return super().parse_args(context, args)
+        except click.NoSuchOption as error:
+            known = [name for param in self.get_params(context) for name in (*param.opts, *param.secondary_opts)]
+            begun = [name for name in known if name.startswith(error.option_name)]
+            near = nearest(error.option_name, [name for name in known if name.startswith("--")])
+            possible = begun or ([near] if near else [])
+            raise click.NoSuchOption(error.option_name, possibilities=possible, ctx=error.ctx) from None
+
+
+class Choice(_Choice):
+    """One of several words; of a misspelled one it says which was meant, if that is plain."""
+
+    def convert(self, value: str, param: click.Parameter | None, context: click.Context | None) -> str:
+        """The word; raises :class:`click.BadParameter`."""
+        try:
+            return super().convert(value, param, context)
+        except click.BadParameter as error:
+            near = nearest(value, self.choices)
+            if near is None:
+                raise
+            raise click.BadParameter(f"{error.message} Did you mean `{near}`?", context, param) from None

@@ -1,0 +1,94 @@
+"""What is said about fixes, in numbers and where, and which exit codes follow."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from conftest import Amplint
+
+pytestmark = pytest.mark.usefixtures("demo_rules")
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("bad, bad, risky\n")
+    (tmp_path / "b.py").write_text("stuck, bad\n")
+
+
+def test_statistics(inside: Amplint) -> None:
+    done = inside("--statistics")
+    assert done.returncode == 1
+    assert done.stdout.decode() == (
+        "3\tDEMO001\t[*] bad-word\n1\tDEMO002\t[ ] risky-word\n1\tDEMO003\t[ ] stuck-word\n"
+        "Found 5 errors.\n[*] 3 fixable with `--fix` (1 unsafe fix available with `--fix --unsafe-fixes`).\n"
+    )
+    assert inside("--statistics", "-q", "--select", "DEMO003").stdout == b"1\tDEMO003\tstuck-word\n"
+    assert json.loads(inside("--statistics", "--output-format=json", "--unsafe-fixes").stdout)[1] == {
+        "code": "DEMO002",
+        "name": "risky-word",
+        "count": 1,
+        "fixable": True,
+        "fixable_count": 1,
+    }
+    assert inside("--statistics", "--ignore=DEMO").stdout == b"All checks passed!\n"
+
+
+def test_an_output_file_holds_what_would_have_been_printed(inside: Amplint, tmp_path: Path) -> None:
+    done = inside("--output-file", "out.txt", "--output-format", "concise")
+    assert (done.returncode, done.stdout, done.stderr) == (1, b"", b"")
+    assert (tmp_path / "out.txt").read_bytes() == inside("--output-format", "concise").stdout
+    done = inside("-o", "nowhere/out.txt")
+    assert (done.returncode, done.stderr) == (
+        2,
+        b"amplint: nowhere/out.txt: could not be written: No such file or directory\n",
+    )
+
+
+def test_show_fixes(inside: Amplint) -> None:
+    done = inside("--fix", "--show-fixes", "--output-format", "concise")
+    assert done.returncode == 1
+    assert done.stdout.decode() == (
+        "a.py:1:13: DEMO002 `risky` is found\nb.py:1:1: DEMO003 `stuck` is found\n"
+        "\nFixed 3 errors:\n- a.py:\n    2 × DEMO001 (bad-word)\n- b.py:\n    1 × DEMO001 (bad-word)\n\n"
+        "Found 5 errors (3 fixed, 2 remaining).\n1 unsafe fix available with `--fix --unsafe-fixes`.\n"
+    )
+
+
+def test_fix_only(inside: Amplint, tmp_path: Path) -> None:
+    done = inside("--fix-only")
+    assert (done.returncode, done.stdout) == (
+        0,
+        b"Fixed 3 errors (1 additional fix available with `--unsafe-fixes`).\n",
+    )
+    assert (tmp_path / "a.py").read_text() == "good, good, risky\n"
+    done = inside("--fix-only", "b.py")
+    assert (done.returncode, done.stdout) == (0, b"")
+    done = inside("--fix-only")
+    assert (done.returncode, done.stdout) == (0, b"No errors fixed (1 fix available with `--unsafe-fixes`).\n")
+    done = inside("--fix-only", "-", stdin=b"bad, stuck\n")
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"good, stuck\n", b"Fixed 1 error.\n")
+    assert inside("--fix-only", "nowhere.py").returncode == 2
+
+
+def test_exit_non_zero_on_fix(inside: Amplint, tmp_path: Path) -> None:
+    args = ("a.py", "--select", "DEMO001", "--exit-non-zero-on-fix")
+    assert inside(*args, "--fix").returncode == 1
+    assert inside(*args, "--fix").returncode == 0
+    (tmp_path / "a.py").write_text("bad\n")
+    assert inside(*args, "--fix-only").returncode == 1
+
+
+def test_silence(inside: Amplint) -> None:
+    done = inside("--silent")
+    assert (done.returncode, done.stdout, done.stderr) == (1, b"", b"")
+    done = inside("--silent", "--diff")
+    assert (done.returncode, done.stdout, done.stderr) == (1, b"", b"")
+    assert inside("--silent", "nowhere.py").stderr != b""
+
+
+def test_the_environment_may_choose_the_format(inside: Amplint, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AMPLINT_OUTPUT_FORMAT", "pylint")
+    assert inside("b.py").stdout.startswith(b"b.py:1: [DEMO003]")
+    assert inside("b.py", "--output-format=concise").stdout.startswith(b"b.py:1:1: DEMO003")
