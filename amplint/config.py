@@ -89,6 +89,7 @@ class Settings:
     target_torch: TargetTorch | None = None
     unsafe_fixes: bool = False
     output_format: str | None = None
+    source: str | None = None
 
     def excludes(self, path: str) -> bool:
         """Whether a pattern excludes ``path`` (absolute): by its last part, or as a path from ``folder``."""
@@ -143,6 +144,11 @@ class Configuration:
         if known is None:
             known = self._settings[folder] = self._settings_of(folder)
         return known
+
+    @property
+    def sources(self) -> list[str]:
+        """The files that the settings asked for so far were read from."""
+        return sorted({settings.source for settings in self._settings.values() if settings.source})
 
     def target_torch(self, folder: str) -> TargetTorch | None:
         """The lowest torch that files in ``folder`` meet: as configured, else as the project's dependencies say."""
@@ -230,6 +236,7 @@ class _SettingsReader:
             target_torch=self._read("target-torch", self._target, "a version such as '2.1'", None),
             unsafe_fixes=self._read("unsafe-fixes", _truth, "true or false", False),
             output_format=self._read("output-format", _format, f"one of {', '.join(OUTPUT_FORMATS)}", None),
+            source=self._path,
         )
         for key in self._table:
             if key not in self._known:

@@ -23,10 +23,14 @@ class RuleCrashed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What rules say about a document, in the order of the text, and which of them failed on it."""
+    """What rules say about a document, in the order of the text, and which of them failed on it.
+
+    ``left`` names the functions that have too many paths for all of them to be followed: of these little is said.
+    """
 
     findings: tuple[Finding, ...]
     crashes: tuple[RuleCrashed, ...] = ()
+    left: tuple[str, ...] = ()
 
 
 def run_rules(context: Context, rules: Iterable[type[Rule]]) -> Result:
@@ -42,7 +46,7 @@ def run_rules(context: Context, rules: Iterable[type[Rule]]) -> Result:
             pass  # nothing can be said without a tree; that there is none is a finding of AMP902
         except Exception as error:
             crashes.append(RuleCrashed(rule, context.document.filename, error))
-    return Result(tuple(sorted(findings, key=_order)), tuple(crashes))
+    return Result(tuple(sorted(findings, key=_order)), tuple(crashes), context.left)
 
 
 def lint_document(

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from time import perf_counter
 
 from amplint.config import Configuration, Selection, select_rules
 from amplint.discovery import Candidate, Discovery, Problem
@@ -31,7 +32,10 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """One document as it is now, what was fixed in it, what remains, and what amplint could not do about it."""
+    """One document as it is now, what was fixed in it, what remains, and what amplint could not do about it.
+
+    ``left`` names its functions that are too complex to be followed in full; it took ``seconds``.
+    """
 
     document: Document
     findings: tuple[Finding, ...] = ()
@@ -39,6 +43,8 @@ class Report:
     problems: tuple[str, ...] = ()
     before: Document | None = None
     unsafe_fixes: bool = False
+    left: tuple[str, ...] = ()
+    seconds: float = 0.0
 
     def fixable(self, finding: Finding) -> bool:
         """Whether ``--fix`` applies the fix of ``finding`` as things are set."""
@@ -113,8 +119,10 @@ class Project:
 
 
 def _do(task: _Task) -> Report | Problem:
+    start = perf_counter()
     try:
-        return _treat(Document.read(task.path), task)
+        report = _treat(Document.read(task.path), task)
+        return replace(report, seconds=perf_counter() - start)
     except DocumentError as error:
         return Problem(task.path, error.message)
     except Exception as error:  # a fault of amplint's in one file must not cost the others their findings
@@ -128,7 +136,13 @@ def _treat(document: Document, task: _Task) -> Report:
     fixer = Fixer([rule for rule in registered if rule.code in task.codes], registered, task.target_torch)
     if not task.fix:
         result = fixer.lint(document)
-        return Report(document, result.findings, (), _said(result.crashes), unsafe_fixes=task.unsafe_fixes)
+        return Report(
+            document,
+            result.findings,
+            problems=_said(result.crashes),
+            unsafe_fixes=task.unsafe_fixes,
+            left=result.left,
+        )
     fixed = fixer.fix(document, unsafe=task.unsafe_fixes)
     problems = _said(fixed.remaining.crashes)
     if fixed.healed and task.write:
@@ -138,7 +152,13 @@ def _treat(document: Document, task: _Task) -> Report:
             before = fixer.lint(document)
             return Report(document, before.findings, (), (*problems, error.message), unsafe_fixes=task.unsafe_fixes)
     return Report(
-        fixed.document, fixed.remaining.findings, fixed.healed, problems, document, unsafe_fixes=task.unsafe_fixes
+        fixed.document,
+        fixed.remaining.findings,
+        fixed.healed,
+        problems,
+        document,
+        unsafe_fixes=task.unsafe_fixes,
+        left=fixed.remaining.left,
     )
 
 

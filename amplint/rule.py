@@ -65,6 +65,12 @@ class Context:
 
         return explore(self.tree, self.names)
 
+    @property
+    def left(self) -> tuple[str, ...]:
+        """The functions that :attr:`protocol` left, if any rule has asked for it yet."""
+        report: ProtocolReport | None = self.__dict__.get("protocol")
+        return report.left if report else ()
+
     def finding(
         self,
         rule: Rule,

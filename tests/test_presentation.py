@@ -92,3 +92,20 @@ def test_the_environment_may_choose_the_format(inside: Amplint, monkeypatch: pyt
     monkeypatch.setenv("AMPLINT_OUTPUT_FORMAT", "pylint")
     assert inside("b.py").stdout.startswith(b"b.py:1: [DEMO003]")
     assert inside("b.py", "--output-format=concise").stdout.startswith(b"b.py:1:1: DEMO003")
+
+
+def test_verbose_tells_settings_times_and_what_was_left(inside: Amplint, tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("[tool.amplint]\nunsafe-fixes = true\n")
+    branches = "".join(f"    if flags[{n}]:\n        scaler.unscale_(optimizers[{n}])\n" for n in range(40))
+    (tmp_path / "c.py").write_text(
+        f"import torch\ndef deep(flags, optimizers, loss):\n    scaler = torch.amp.GradScaler()\n{branches}"
+        + "".join(f"    if flags[{n}]:\n        scaler.step(optimizers[{n}])\n" for n in range(40))
+        + "    scaler.update()\n"
+    )
+    done = inside("--verbose", "--silent")
+    assert done.stdout == b""
+    lines = done.stderr.decode().splitlines()
+    assert "amplint: settings of pyproject.toml" in lines
+    assert any(line.startswith("amplint: a.py: 0.") and line.endswith(" s") for line in lines)
+    assert "amplint: c.py: `deep` is too complex to be followed in full, so faults in it may go unseen" in lines
+    assert lines[-1].startswith("amplint: 3 files searched, 3 linted: ")

@@ -73,6 +73,7 @@ def _target(context: click.Context, param: click.Parameter, value: str | None) -
 @click.option("-e", "--exit-zero", is_flag=True, help="Exit with 0 even if there are findings.")
 @click.option("--exit-non-zero-on-fix", is_flag=True, help="Exit with 1 if anything was fixed, too.")
 @click.option("-q", "--quiet", is_flag=True, help="Print findings only.")
+@click.option("-v", "--verbose", is_flag=True, help="Tell on standard error what was done, and how long it took.")
 @click.option("-s", "--silent", is_flag=True, help="Print nothing; the exit code tells.")
 @click.pass_context
 def check(
@@ -95,6 +96,7 @@ def check(
     exit_zero: bool,
     exit_non_zero_on_fix: bool,
     quiet: bool,
+    verbose: bool,
     silent: bool,
 ) -> None:
     """Lint PATHS (the default command).
@@ -102,7 +104,9 @@ def check(
     Exits with 0 if nothing is found, 1 if something is, and 2 if amplint could not do all of its job.
     """
     import os
+    from time import perf_counter
 
+    start = perf_counter()
     from amplint.cli.presentation import Presentation
     from amplint.project import Options, Project
 
@@ -152,4 +156,9 @@ def check(
         context.exit(2)
     except KeyboardInterrupt:
         context.exit(130)
-    context.exit(presentation.present(results))
+    code = presentation.present(results)
+    if verbose:
+        from amplint.cli.narration import narrate
+
+        narrate(project, results, perf_counter() - start)
+    context.exit(code)
