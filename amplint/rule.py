@@ -134,6 +134,11 @@ class Rule:
 
     @classmethod
     def page(cls) -> str:
-        """The rule's documentation in Markdown."""
+        """The rule's documentation in Markdown: its module's docstring, or its own where several share a module."""
         module = inspect.getmodule(cls)
-        return inspect.cleandoc((module and module.__doc__) or "")
+        heading = f"# {cls.name} ({cls.code})"
+        for text in (module and module.__doc__, cls.__doc__ or ""):
+            page = inspect.cleandoc(text or "")
+            if page.startswith(heading):
+                return page
+        return f"{heading}\n\n{page or cls.summary}"

@@ -6,13 +6,18 @@ import errno
 import os
 import sys
 import traceback
+from typing import TYPE_CHECKING
 
 import click
 
 from amplint import __version__
 from amplint.cli.check import check
-from amplint.cli.rule import rule
+from amplint.cli.completion import completion
+from amplint.cli.rule import linter, rule
 from amplint.cli.verify import verify
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 
 class _DefaultToCheck(click.Group):
@@ -20,8 +25,17 @@ class _DefaultToCheck(click.Group):
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
         if not args or (args[0] not in self.commands and args[0] not in ("--help", "-h", "--version", "-V")):
-            args = ["check", *args]
+            if args or not context.resilient_parsing:  # else a shell asks for what may stand first
+                args = ["check", *args]
         return super().parse_args(context, args)
+
+    def shell_complete(self, context: click.Context, incomplete: str) -> list[CompletionItem]:
+        """What may stand first: a command, an option of ``check``, or a path."""
+        from click.shell_completion import CompletionItem
+
+        path = CompletionItem(incomplete, type="file")  # first, since bash drops what came before it
+        options = check.shell_complete(context, incomplete) if incomplete.startswith("-") else []
+        return [path, *super().shell_complete(context, incomplete), *options]
 
     def invoke(self, context: click.Context) -> object:
         """Run the command; a failure of amplint itself ends with 2, since 1 says that there are findings."""
@@ -69,4 +83,6 @@ def main() -> None:
 
 main.add_command(check)
 main.add_command(rule)
+main.add_command(linter)
 main.add_command(verify)
+main.add_command(completion)

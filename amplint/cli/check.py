@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from amplint.cli.options import Choice, Command
+from amplint.cli.options import Choice, Command, complete_selectors
 from amplint.config import OUTPUT_FORMATS, ConfigError, Selection, parse_target_torch
 from amplint.registry import UnknownRule, installed
 from amplint.rule import TargetTorch
@@ -43,14 +43,23 @@ def _target(context: click.Context, param: click.Parameter, value: str | None) -
     multiple=True,
     metavar="CODES",
     callback=_selectors,
+    shell_complete=complete_selectors,
     help="Rules to run: codes or their beginnings, or ALL.",
 )
-@click.option("--ignore", multiple=True, metavar="CODES", callback=_selectors, help="Rules to leave out.")
+@click.option(
+    "--ignore",
+    multiple=True,
+    metavar="CODES",
+    callback=_selectors,
+    shell_complete=complete_selectors,
+    help="Rules to leave out.",
+)
 @click.option(
     "--extend-select",
     multiple=True,
     metavar="CODES",
     callback=_selectors,
+    shell_complete=complete_selectors,
     help="Rules to run besides the selected ones.",
 )
 @click.option("--target-torch", metavar="X.Y", callback=_target, help="The lowest version of torch to support.")

@@ -9,6 +9,8 @@ import click
 from amplint.spelling import nearest
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     _Choice = click.Choice[str]
 else:
     _Choice = click.Choice  # which older versions of click cannot subscript
@@ -41,3 +43,25 @@ class Choice(_Choice):
             if near is None:
                 raise
             raise click.BadParameter(f"{error.message} Did you mean `{near}`?", context, param) from None
+
+
+def complete_rule(context: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The codes and names that begin like this, for a shell."""
+    from click.shell_completion import CompletionItem
+
+    from amplint.registry import installed
+
+    rules = installed().rules
+    words = [(rule.code, rule.summary) for rule in rules] + [(rule.name, rule.summary) for rule in rules]
+    return [CompletionItem(word, help=told) for word, told in words if word.lower().startswith(incomplete.lower())]
+
+
+def complete_selectors(context: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The same after the last comma, and ALL."""
+    from click.shell_completion import CompletionItem
+
+    before, comma, last = incomplete.rpartition(",")
+    found = complete_rule(context, param, last)
+    if "ALL".startswith(last):
+        found.append(CompletionItem("ALL", help="every rule"))
+    return [CompletionItem(f"{before}{comma}{item.value}", help=item.help) for item in found]

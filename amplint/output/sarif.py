@@ -54,7 +54,7 @@ def _rule(rule: type[Rule]) -> dict[str, Any]:
         "name": "".join(word.capitalize() for word in rule.name.split("-")),
         "shortDescription": {"text": rule.summary},
         "fullDescription": {"text": rule.summary},
-        "help": {"text": page or rule.summary, "markdown": page or rule.summary},
+        "help": {"text": page, "markdown": page},
         **({"helpUri": rule.url} if rule.url else {}),
         "defaultConfiguration": {"enabled": rule.default, "level": _LEVELS[rule.severity]},
         "properties": {

@@ -1,0 +1,1 @@
+"""amplint's own matters."""

@@ -1,0 +1,1 @@
+"""The AMP API: names that PyTorch deprecates, and what stands in their place."""
