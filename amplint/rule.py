@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from amplint.documents import Document
-from amplint.findings import Finding, Fix, Related, Severity
+from amplint.findings import Edit, Finding, Fix, Related, Severity
 
 if TYPE_CHECKING:  # LibCST is imported only when a document needs a tree
     import libcst as cst
@@ -96,6 +96,13 @@ class Context:
             candidates,
             no_fix_reason=no_fix_reason,
         )
+
+    def edits(self, changes: Iterable[tuple[int, int, str]]) -> tuple[Edit, ...]:
+        """The edits of changes by offsets; what is inserted at one place is inserted by one edit."""
+        merged: dict[tuple[int, int], str] = {}
+        for start, end, content in dict.fromkeys(changes):
+            merged[start, end] = merged.get((start, end), "") + content
+        return tuple(self.document.edit(start, end, content) for (start, end), content in sorted(merged.items()))
 
     def related(self, node: cst.CSTNode, message: str) -> Related:
         """A place that explains a finding."""

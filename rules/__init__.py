@@ -7,6 +7,8 @@ from amplint.rules.internal.amp902_invalid_syntax import InvalidSyntaxRule
 from amplint.rules.migration.amp201_deprecated_cuda_amp import DeprecatedCudaAmp
 from amplint.rules.migration.amp202_deprecated_custom_fwd import DeprecatedCustomFwd
 from amplint.rules.migration.amp203_deprecated_autocast_query import DeprecatedAutocastQuery
+from amplint.rules.migration.amp205_wrong_migration_argument import WrongMigrationArgument
+from amplint.rules.migration.amp207_bad_device_type import BadDeviceType
 from amplint.rules.protocol.amp101_step_bypasses_scaler import StepBypassesScaler
 from amplint.rules.protocol.amp102_missing_update import MissingUpdate
 
@@ -16,5 +18,7 @@ RULES: tuple[type[Rule], ...] = (
     DeprecatedCudaAmp,
     DeprecatedCustomFwd,
     DeprecatedAutocastQuery,
+    WrongMigrationArgument,
+    BadDeviceType,
     InvalidSyntaxRule,
 )

@@ -42,6 +42,18 @@ def insert_keyword(tree: SyntaxTree, call: cst.Call, code: str) -> Change:
     return insert_argument(tree, call, positional, code)
 
 
+def remove_argument(tree: SyntaxTree, call: cst.Call, argument: cst.Arg) -> list[Change]:
+    """Drop an argument with the comma that parts it from the others."""
+    index = call.args.index(argument)
+    start, end = tree.span(argument)
+    if index + 1 < len(call.args):
+        return [Change(start, tree.span(call.args[index + 1])[0], "")]
+    if index > 0:
+        return [Change(tree.span(call.args[index - 1])[1], end, "")]
+    comma = argument.comma
+    return [Change(start, tree.span(comma)[1] if isinstance(comma, cst.Comma) else end, "")]
+
+
 def name_argument(tree: SyntaxTree, argument: cst.Arg, keyword: str) -> Change | None:
     """Turn a positional argument into ``keyword=``; None where the value would need parentheses for it."""
     if isinstance(argument.value, (cst.NamedExpr, cst.GeneratorExp)) and not argument.value.lpar:

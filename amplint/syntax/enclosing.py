@@ -6,7 +6,11 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from amplint.syntax.names import Names, dotted_name
 from amplint.syntax.tree import SyntaxTree
+
+_EXPECTED_FAILURES = frozenset({"raises", "warns", "assertRaises", "assertRaisesRegex", "assertWarns", "suppress"})
+_FAILING_TESTS = frozenset({"xfail", "expectedFailure"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,29 @@ def _contains(outer: cst.CSTNode, node: cst.CSTNode, tree: SyntaxTree) -> bool:
         if child is node or (first <= start and end <= last and _contains(child, node, tree)):
             return True
     return False
+
+
+def expects_failure(names: Names, node: cst.CSTNode) -> bool:
+    """Whether ``node`` stands in a ``with pytest.raises(...)`` or a test that is meant to fail: misuse on purpose."""
+    child = node
+    for parent in names.ancestors(node):
+        if isinstance(parent, cst.With) and child is parent.body:
+            if any(_last_name(item.item) in _EXPECTED_FAILURES for item in parent.items):
+                return True
+        elif isinstance(parent, cst.Call):
+            if child is not parent.func and _last_name(parent) in _EXPECTED_FAILURES:
+                return True  # assertRaises(TypeError, lambda: ...)
+        elif isinstance(parent, cst.FunctionDef):
+            if any(_last_name(decorator.decorator) in _FAILING_TESTS for decorator in parent.decorators):
+                return True
+        child = parent
+    return False
+
+
+def _last_name(node: cst.BaseExpression) -> str:
+    if isinstance(node, cst.Call):
+        node = node.func
+    return (dotted_name(node) or "").rpartition(".")[2]
 
 
 def statement_of(around: list[cst.CSTNode]) -> cst.BaseSmallStatement | None:

@@ -10,11 +10,10 @@ from __future__ import annotations
 import enum
 import itertools
 import re
-from collections.abc import Iterator
 
 import libcst as cst
 
-from amplint.syntax.names import Binding, Names, child_fields, dotted_name, module_of
+from amplint.syntax.names import Binding, Names, dotted_name, module_of, within
 
 _IMPORT_ERRORS = {"ImportError", "ModuleNotFoundError", "AttributeError"}
 _SHIM_ERRORS = _IMPORT_ERRORS | {"TypeError"}  # GradScaler("cuda") is a TypeError where its order is the old one
@@ -178,7 +177,7 @@ class Gates:
             return None
         values = [
             node.value
-            for node in _within(binding.others[0].body)
+            for node in within(binding.others[0].body)
             if isinstance(node, cst.Return) and node.value is not None
         ]
         return self._outcomes(values[0]) if len(values) == 1 else None
@@ -190,7 +189,7 @@ class Gates:
         known = self._tests.get(test)
         if known is None:
             self._tests[test] = False  # a name that is assigned from itself asks nothing more
-            known = self._tests[test] = any(map(self._asks, _within(test)))
+            known = self._tests[test] = any(map(self._asks, within(test)))
         return known
 
     def _asks(self, node: cst.CSTNode) -> bool:
@@ -233,7 +232,7 @@ class Gates:
         binding = self.names.binding(call.func) if isinstance(call.func, cst.Name) else None
         for definition in binding.others if binding else ():
             if isinstance(definition, cst.FunctionDef):
-                for node in _within(definition.body):
+                for node in within(definition.body):
                     if isinstance(node, cst.Return) and node.value is not None and self.is_gate(node.value):
                         return True
         return False
@@ -270,7 +269,7 @@ class Gates:
 
     def _tries_amp(self, statement: cst.Try | cst.TryStar) -> bool:
         """Whether the body of a ``try`` imports or reaches AMP names of torch."""
-        for node in _within(statement.body):
+        for node in within(statement.body):
             if isinstance(node, cst.ImportFrom):
                 names = (
                     [] if isinstance(node.names, cst.ImportStar) else [dotted_name(a.name) or "" for a in node.names]
@@ -338,19 +337,6 @@ class Gates:
                     return gate
                 found = found or gate
         return found
-
-
-def _within(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    stack = [node]
-    while stack:
-        current = stack.pop()
-        yield current
-        for name in child_fields(type(current)):
-            value = getattr(current, name)
-            if isinstance(value, cst.CSTNode):
-                stack.append(value)
-            elif isinstance(value, (tuple, list)):
-                stack.extend(value)
 
 
 def _texts(call: cst.Call) -> list[str]:

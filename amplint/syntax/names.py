@@ -113,6 +113,7 @@ class Names:
         self.imports: list[ImportedName] = []
         self.parents: dict[cst.CSTNode, cst.CSTNode] = {}
         self._scopes: dict[cst.Name, Scope] = {}
+        self._bound: dict[cst.CSTNode, Binding] = {}
         self._bindings: dict[cst.Name, Binding] = {}
         _Walk(self).run(tree.module)
         for node, scope in self._scopes.items():
@@ -155,6 +156,14 @@ class Names:
     def scope(self, node: cst.Name) -> Scope:
         """The scope in which a reference stands; raises KeyError for a name that is no reference."""
         return self._scopes[node]
+
+    def is_reference(self, node: cst.Name) -> bool:
+        """Whether a name reads what is bound to it; attributes, keywords and targets do not."""
+        return node in self._scopes
+
+    def bound(self, node: cst.CSTNode) -> Binding | None:
+        """The binding that a target, parameter or definition binds; None for anything else."""
+        return self._bound.get(node)
 
     def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
         """The node that holds ``node``; None for the module. Whitespace and operators have no recorded parent."""
@@ -236,6 +245,25 @@ def child_fields(kind: type[cst.CSTNode]) -> tuple[str, ...]:
     return fields
 
 
+def within(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """``node`` and all the code below it."""
+    stack = [node]
+    while stack:
+        current = stack.pop()
+        yield current
+        stack.extend(children(current))
+
+
+def children(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """The nodes of code directly below ``node``."""
+    for name in child_fields(type(node)):
+        value = getattr(node, name)
+        if isinstance(value, cst.CSTNode):
+            yield value
+        elif isinstance(value, (tuple, list)):
+            yield from value
+
+
 class _Walk:
     """Fills a :class:`Names`. Nodes wait on a stack with the scope they stand in, so depth is no limit."""
 
@@ -299,14 +327,18 @@ class _Walk:
         if scope.declared.get(name) == "nonlocal":
             self.nonlocals.append((scope, name, node))
         else:
-            self.place(scope, name).others.append(node)
+            self._bind(self.place(scope, name), node)
 
     def _bind_nonlocal(self, scope: Scope, name: str, node: cst.CSTNode) -> None:
         above = scope.parent
         while above is not None and (above.kind in ("module", "class") or name not in above.bindings):
             above = above.parent
         if above is not None:
-            above.bindings[name].others.append(node)
+            self._bind(above.bindings[name], node)
+
+    def _bind(self, binding: Binding, node: cst.CSTNode) -> None:
+        binding.others.append(node)
+        self.names._bound[node] = binding
 
     def target(self, node: cst.CSTNode, parent: cst.CSTNode, scope: Scope) -> None:
         """Bind the names of an assignment target; what else it holds is read."""

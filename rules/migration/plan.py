@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from amplint.findings import Applicability, Edit, Finding, Fix
+from amplint.findings import Applicability, Finding, Fix
 from amplint.rule import Context, Rule
 from amplint.rules.migration.replacements import DEPRECATED, MODULES, Home, Replacement, is_new
 from amplint.rules.migration.usage import Unfixable, Use, is_read
@@ -69,11 +69,17 @@ class Place:
 _plans: weakref.WeakKeyDictionary[Context, Plan] = weakref.WeakKeyDictionary()
 
 
-def findings(rule: Rule, context: Context) -> Iterator[Finding]:
-    """The deprecated names of ``rule``'s code in the document."""
+def plan_of(context: Context) -> Plan:
+    """What is to be done about the deprecated names of the context's document."""
     plan = _plans.get(context)
     if plan is None:
         plan = _plans[context] = Plan(context)
+    return plan
+
+
+def findings(rule: Rule, context: Context) -> Iterator[Finding]:
+    """The deprecated names of ``rule``'s code in the document."""
+    plan = plan_of(context)
     for place in plan.places:
         if place.replacement.code == rule.code:
             yield plan.finding(rule, place, context)
@@ -116,32 +122,33 @@ class Plan:
 
     def finding(self, rule: Rule, place: Place, context: Context) -> Finding:
         """What to say about ``place``."""
-        replacement = place.replacement
-        candidates: tuple[Fix, ...] = ()
-        if place.bundle is not None:
-            doubt = "; ".join(dict.fromkeys(place.bundle.doubts))
-            fix = Fix(
-                f"Replace by `{self._home(replacement).module}.{replacement.name}`" + (f": {doubt}" if doubt else ""),
-                self._edits(place.bundle.changes),
-                Applicability.UNSAFE if doubt else Applicability.SAFE,
-            )
-            candidates = (fix,)
+        fix = self.fix(place, context)
         return context.finding(
             rule,
             place.node,
             f"`{place.qualified}` is deprecated since PyTorch 2.4",
-            help=f"Use `{replacement.example(self.target.version if self.target else None)}`",
-            candidates=candidates,
+            help=f"Use `{place.replacement.example(self.target.version if self.target else None)}`",
+            candidates=(fix,) if fix is not None else (),
             no_fix_reason=place.reason,
         )
 
-    def _edits(self, changes: Iterable[Change]) -> tuple[Edit, ...]:
-        """The edits of ``changes``; what is inserted at one place is inserted by one edit."""
-        merged: dict[tuple[int, int], str] = {}
-        for change in dict.fromkeys(changes):
-            key = change.start, change.end
-            merged[key] = merged.get(key, "") + change.content
-        return tuple(self.document.edit(start, end, content) for (start, end), content in sorted(merged.items()))
+    def fix(self, place: Place, context: Context) -> Fix | None:
+        """What moves the name at ``place`` to the new one, with all that must move along."""
+        if place.bundle is None:
+            return None
+        doubt = "; ".join(dict.fromkeys(place.bundle.doubts))
+        home = self._home(place.replacement)
+        return Fix(
+            f"Replace by `{home.module}.{place.replacement.name}`" + (f": {doubt}" if doubt else ""),
+            context.edits(place.bundle.changes),
+            Applicability.UNSAFE if doubt else Applicability.SAFE,
+        )
+
+    def place(self, node: cst.BaseExpression) -> Place | None:
+        """The finding that speaks for a use of a deprecated name: its own, or that of the import it comes by."""
+        binding = self.names.binding(node)
+        imports = [i.alias.name for i in binding.imports if i.alias is not None] if binding is not None else []
+        return next((place for place in self.places if place.node is node or place.node in imports), None)
 
     # -- names imported from a deprecated module -----------------------------------------------------------------
 
