@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from amplint.config import Configuration
-from amplint.documents import Document, UnreadableDocument, read_regular_file
+from amplint.documents import PROSE_SUFFIXES, Document, UnreadableDocument, read_regular_file
 from amplint.ignores import IgnoreFiles
 
 
@@ -33,14 +33,22 @@ class Problem:
 
 
 class Discovery:
-    """Finds the candidates below paths.
+    """Finds the candidates below paths: Python files and notebooks and, with ``include_docs``, pages with code.
 
     A file that is named is always looked into, unless ``force_exclude`` holds it to the same exclusions as the
     files that are found in folders.
     """
 
-    def __init__(self, configuration: Configuration, mentions: Iterable[bytes], *, force_exclude: bool = False) -> None:
+    def __init__(
+        self,
+        configuration: Configuration,
+        mentions: Iterable[bytes],
+        *,
+        force_exclude: bool = False,
+        include_docs: bool = False,
+    ) -> None:
         self._configuration = configuration
+        self._suffixes = (".py", ".ipynb", *(PROSE_SUFFIXES if include_docs else ()))
         self._mentions = _shortest(mentions)
         self._force_exclude = force_exclude
         self.searched = 0  # how many files were read, whether they hold anything or not
@@ -82,9 +90,6 @@ class Discovery:
         return False
 
     def _named(self, path: str, folder: str) -> Iterator[Candidate | Problem]:
-        if path.endswith(".ipynb"):
-            yield Problem(path, "notebooks are not supported yet")
-            return
         try:
             self.searched += 1
             content = read_regular_file(path)
@@ -111,7 +116,7 @@ class Discovery:
                 inner = os.path.join(folder, name)
                 if not settings.excludes(inner) and not ignores.match(inner, folder=True):
                     yield from self._walk(f"{prefix}{name}{os.sep}", inner, ignores)
-            elif name.endswith(".py"):
+            elif name.endswith(self._suffixes):
                 path = prefix + name
                 item = self._search(path, folder)
                 if item is not None:
@@ -129,7 +134,7 @@ class Discovery:
             return Problem(path, error.strerror or str(error))
         if self._mentioned(content):
             return Candidate(path, folder, len(content))
-        if not content.isascii():
+        if not content.isascii() and path.endswith(".py"):
             try:
                 Document.from_bytes(path, content)
             except UnreadableDocument as error:
@@ -154,13 +159,6 @@ def _shortest(mentions: Iterable[bytes]) -> tuple[bytes, ...]:
 
 def _parses(document: Document) -> bool:
     """Whether the Python that runs parses the document; if not, it is for LibCST, which knows more, to say."""
-    import ast
-    import warnings
+    from amplint.documents.grammar import is_python
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            ast.parse(document.text)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return False
-    return True
+    return is_python(document.text)

@@ -28,6 +28,7 @@ class Options:
     write: bool = True
     unsafe_fixes: bool | None = None
     force_exclude: bool = False
+    include_docs: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,12 @@ class Project:
 
         Raises :class:`amplint.config.ConfigError` and :class:`amplint.registry.UnknownRule`.
         """
-        discovery = Discovery(self.configuration, self._registry.mentions, force_exclude=self._options.force_exclude)
+        discovery = Discovery(
+            self.configuration,
+            self._registry.mentions,
+            force_exclude=self._options.force_exclude,
+            include_docs=self._options.include_docs,
+        )
         found = discovery.find(paths)
         self.searched = discovery.searched
         tasks = [self._task(item.path, item.folder) for item in found if isinstance(item, Candidate)]

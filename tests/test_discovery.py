@@ -25,8 +25,8 @@ def write(root: Path, *paths: str, text: str = "needle\n") -> None:
         (root / path).write_text(text, encoding="utf-8")
 
 
-def find(*paths: str, mentions: tuple[bytes, ...] = (b"needle",), force_exclude: bool = False) -> list[str]:
-    discovery = Discovery(Configuration(Registry(())), mentions, force_exclude=force_exclude)
+def find(*paths: str, mentions: tuple[bytes, ...] = (b"needle",), **options: bool) -> list[str]:
+    discovery = Discovery(Configuration(Registry(())), mentions, **options)
     return [
         item.path.replace(os.sep, "/") if isinstance(item, Candidate) else f"{item.path}: {item.message}"
         for item in discovery.find(paths)
@@ -167,9 +167,11 @@ def test_a_named_file_is_checked_for_syntax_even_without_a_mention(tree: Path) -
     assert find("script", "bad.py", "good.py") == ["script", "bad.py"]
 
 
-def test_a_named_notebook_is_refused_by_name(tree: Path) -> None:
-    write(tree, "a.ipynb", text="{}")
-    assert find("a.ipynb") == ["a.ipynb: notebooks are not supported yet"]
+def test_notebooks_are_found_and_pages_only_if_asked_for(tree: Path) -> None:
+    for name in ("a.ipynb", "b.md", "c.rst", "d.txt"):
+        write(tree, name, text="needle")
+    assert find(".") == ["a.ipynb"]
+    assert find(".", include_docs=True) == ["a.ipynb", "b.md", "c.rst"]
 
 
 def test_problems_are_no_candidates(tree: Path) -> None:

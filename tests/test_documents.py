@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from amplint.documents import Document, UnreadableDocument, UnwritableDocument
-from amplint.findings import Location
+from amplint.findings import Edit, Location
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_a_changed_text_keeps_encoding_mark_and_newlines(tmp_path: Path) -> None
     path = tmp_path / "a.py"
     path.write_bytes(b"\xef\xbb\xbfa = '\xc3\xa9'\r\n")
     document = Document.read(path)
-    document.with_text("b" + document.text[1:]).write()
+    whole(document, "b" + document.text[1:]).write()
     assert path.read_bytes() == b"\xef\xbb\xbfb = '\xc3\xa9'\r\n"
 
 
@@ -103,7 +103,7 @@ def test_mode_is_kept_and_nothing_is_left_beside(tmp_path: Path) -> None:
     path = tmp_path / "a.py"
     path.write_text("a")
     path.chmod(0o754)
-    Document.read(path).with_text("b").write()
+    whole(Document.read(path), "b").write()
     assert path.read_text() == "b"
     assert stat.S_IMODE(path.stat().st_mode) == 0o754
     assert os.listdir(tmp_path) == ["a.py"]
@@ -112,7 +112,7 @@ def test_mode_is_kept_and_nothing_is_left_beside(tmp_path: Path) -> None:
 def test_a_name_as_long_as_it_may_be(tmp_path: Path) -> None:
     path = tmp_path / f"{'x' * 252}.py"
     path.write_text("a")
-    Document.read(path).with_text("b").write()
+    whole(Document.read(path), "b").write()
     assert path.read_text() == "b"
 
 
@@ -122,7 +122,7 @@ def test_a_file_that_may_not_be_written_is_left_alone(tmp_path: Path) -> None:
     path.write_text("a")
     path.chmod(0o444)
     with pytest.raises(UnwritableDocument, match="Permission denied"):
-        Document.read(path).with_text("b").write()
+        whole(Document.read(path), "b").write()
     assert path.read_text() == "a"
 
 
@@ -137,7 +137,7 @@ def test_a_link_is_written_through(tmp_path: Path) -> None:
     real, link = tmp_path / "real.py", tmp_path / "link.py"
     real.write_text("a")
     link.symlink_to(real)
-    Document.read(link).with_text("b").write()
+    whole(Document.read(link), "b").write()
     assert link.is_symlink()
     assert real.read_text() == "b"
 
@@ -148,7 +148,7 @@ def test_a_file_that_somebody_else_changed_is_left_alone(tmp_path: Path) -> None
     document = Document.read(path)
     path.write_text("theirs")
     with pytest.raises(UnwritableDocument, match="changed on disk"):
-        document.with_text("b").write()
+        whole(document, "b").write()
     assert path.read_text() == "theirs"
 
 
@@ -156,7 +156,7 @@ def test_what_the_encoding_cannot_hold_is_not_written(tmp_path: Path) -> None:
     path = tmp_path / "a.py"
     path.write_bytes(b"# coding: latin-1\n")
     with pytest.raises(UnwritableDocument, match="could not be encoded"):
-        Document.read(path).with_text("# coding: latin-1\n'あ'").write()
+        whole(Document.read(path), "# coding: latin-1\n'あ'").write()
     assert path.read_bytes() == b"# coding: latin-1\n"
 
 
@@ -167,3 +167,8 @@ def test_an_edit_gets_the_newlines_that_most_rows_have(text: str, newline: str) 
     document = Document.from_source("a.py", text)
     assert document.newline == newline
     assert document.edit(0, 0, "x\ny\r\n").content == f"x{newline}y{newline}"
+
+
+def whole(document: Document, text: str) -> Document:
+    """The document with all of its text replaced."""
+    return document.edited([Edit(document.location(0), document.location(len(document.text)), text)])

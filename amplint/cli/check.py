@@ -78,6 +78,7 @@ def _target(context: click.Context, param: click.Parameter, value: str | None) -
 )
 @click.option("--statistics", is_flag=True, help="Print how many findings there are of each rule.")
 @click.option("--force-exclude/--no-force-exclude", default=False, help="Exclude files even if PATHS names them.")
+@click.option("--include-docs", is_flag=True, help="Lint the code blocks of Markdown and reStructuredText, too.")
 @click.option("--stdin-filename", type=click.Path(), help="The name that standard input is linted under.")
 @click.option("-e", "--exit-zero", is_flag=True, help="Exit with 0 even if there are findings.")
 @click.option("--exit-non-zero-on-fix", is_flag=True, help="Exit with 1 if anything was fixed, too.")
@@ -101,6 +102,7 @@ def check(
     output_file: str | None,
     statistics: bool,
     force_exclude: bool,
+    include_docs: bool,
     stdin_filename: str | None,
     exit_zero: bool,
     exit_non_zero_on_fix: bool,
@@ -137,6 +139,7 @@ def check(
         write=not diff,
         unsafe_fixes=unsafe_fixes,
         force_exclude=force_exclude,
+        include_docs=include_docs,
     )
     project = Project(options)
     try:

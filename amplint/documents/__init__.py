@@ -1,6 +1,7 @@
 """Files as they were read, and as they are written back."""
 
 from amplint.documents.document import (
+    PROSE_SUFFIXES,
     Document,
     DocumentError,
     Place,
@@ -11,6 +12,7 @@ from amplint.documents.document import (
 )
 
 __all__ = [
+    "PROSE_SUFFIXES",
     "Document",
     "DocumentError",
     "Place",

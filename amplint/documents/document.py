@@ -14,7 +14,8 @@ from functools import cached_property
 
 from amplint.findings import Edit, Location
 
-_NEWLINE = re.compile(r"\r\n|\r|\n")
+PROSE_SUFFIXES = (".md", ".markdown", ".rst")
+NEWLINE = re.compile(r"\r\n|\r|\n")
 _CHUNK = 1 << 16
 _NOT_REGULAR = "not a regular file"
 # not blocking, since opening a pipe waits for who writes to it
@@ -78,30 +79,39 @@ class Document:
 
     @classmethod
     def from_bytes(cls, filename: str, content: bytes) -> Document:
-        """The document whose file holds ``content``; raises :class:`UnreadableDocument`."""
-        bom = codecs.BOM_UTF8 if content.startswith(codecs.BOM_UTF8) else b""
-        encoding = _declared_encoding(filename, content)
-        try:
-            text = content[len(bom) :].decode(encoding)
-        except (UnicodeError, LookupError) as error:
-            raise UnreadableDocument(filename, f"could not be decoded as {encoding}: {_reason(error)}") from None
-        document = cls(filename, text, encoding=encoding, bom=bom, content=content)
-        if encoding != "utf-8" and not document._is(content):
-            raise UnreadableDocument(filename, f"could not be read: {encoding} would write its text in other bytes")
-        return document
+        """The document whose file holds ``content``; raises :class:`UnreadableDocument`.
+
+        A notebook, or prose with code in it, is known by the file's name.
+        """
+        if filename.endswith(".ipynb"):
+            from amplint.documents.notebook import read_notebook
+
+            return read_notebook(filename, content)
+        if filename.endswith(PROSE_SUFFIXES):
+            from amplint.documents.prose import read_prose
+
+            return read_prose(filename, content)
+        text, encoding, bom = decoded(filename, content)
+        return cls(filename, text, encoding=encoding, bom=bom, content=content)
 
     @classmethod
     def from_source(cls, filename: str, text: str) -> Document:
         """The document of ``text`` that is in no file yet; ``filename`` is what findings are reported under."""
         return cls(filename, text)
 
-    def with_text(self, text: str) -> Document:
-        """The same file holding ``text`` instead: what a fix makes of this document."""
-        return Document(self.filename, text, encoding=self.encoding, bom=self._bom, content=self._content)
-
     def edited(self, edits: Iterable[Edit]) -> Document:
         """The same file with all of ``edits`` made; raises :class:`ValueError` where they cannot all be made."""
-        return self.with_text(apply_edits(self.text, edits))
+        text = apply_edits(self.text, edits)
+        return Document(self.filename, text, encoding=self.encoding, bom=self._bom, content=self._content)
+
+    def pages(self) -> list[tuple[int | None, str]]:
+        """What a reader sees of the file, page by page: one page, or each code cell under its number."""
+        return [(None, self.text)]
+
+    @property
+    def unparsed(self) -> tuple[tuple[int, str], ...]:
+        """The cells that are no Python: the offset at which each stands, left empty in the text, and its source."""
+        return ()
 
     def encode(self) -> bytes:
         """The bytes of the file that holds this document's text."""
@@ -125,12 +135,6 @@ class Document:
             raise UnwritableDocument(self.filename, f"could not be written: {_reason(error)}") from None
         self._content = content
 
-    def _is(self, content: bytes) -> bool:
-        try:
-            return self.encode() == content
-        except UnicodeError:
-            return False
-
     @cached_property
     def newline(self) -> str:
         """The newline that most rows end with."""
@@ -144,7 +148,7 @@ class Document:
 
     @cached_property
     def _line_starts(self) -> list[int]:
-        return [0, *(match.end() for match in _NEWLINE.finditer(self.text))]
+        return [0, *(match.end() for match in NEWLINE.finditer(self.text))]
 
     @property
     def row_count(self) -> int:
@@ -184,7 +188,7 @@ class Document:
 
         Newlines in ``content`` become the document's own.
         """
-        return Edit(self.location(start), self.location(end), _NEWLINE.sub(self.newline, content))
+        return Edit(self.location(start), self.location(end), NEWLINE.sub(self.newline, content))
 
 
 def apply_edits(text: str, edits: Iterable[Edit]) -> str:
@@ -201,6 +205,29 @@ def apply_edits(text: str, edits: Iterable[Edit]) -> str:
 
 def _span(edit: Edit) -> tuple[int, int]:
     return edit.start.offset, edit.end.offset
+
+
+def decoded(filename: str, content: bytes, encoding: str | None = None) -> tuple[str, str, bytes]:
+    """The text that ``content`` is, its encoding (the declared one, if not given) and its byte-order mark.
+
+    Raises :class:`UnreadableDocument`.
+    """
+    bom = codecs.BOM_UTF8 if content.startswith(codecs.BOM_UTF8) else b""
+    encoding = encoding or _declared_encoding(filename, content)
+    try:
+        text = content[len(bom) :].decode(encoding)
+    except (UnicodeError, LookupError) as error:
+        raise UnreadableDocument(filename, f"could not be decoded as {encoding}: {_reason(error)}") from None
+    if encoding != "utf-8" and not _is_encoded(text, encoding, content[len(bom) :]):
+        raise UnreadableDocument(filename, f"could not be read: {encoding} would write its text in other bytes")
+    return text, encoding, bom
+
+
+def _is_encoded(text: str, encoding: str, content: bytes) -> bool:
+    try:
+        return text.encode(encoding) == content
+    except UnicodeError:
+        return False
 
 
 def _declared_encoding(filename: str, content: bytes) -> str:

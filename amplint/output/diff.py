@@ -13,10 +13,14 @@ _ESCAPES = {ord('"'): '\\"', ord("\\"): "\\\\", 9: "\\t", 10: "\\n", 13: "\\r"}
 
 def render(before: Document, after: Document, style: Style, *, terminal: bool = False) -> str:
     """The diff from ``before`` to ``after``; on a ``terminal`` nothing in it can steer that."""
-    path = _named(before.filename)
-    lines = list(difflib.unified_diff(_rows(before.text), _rows(after.text), path, path))
-    header = [] if path == "-" else [style("bold", line.rstrip("\n")) + "\n" for line in lines[:2]]
-    return "".join((*header, *(_painted(line, style, terminal) for line in lines[2:])))
+    name = _named(before.filename)
+    parts = []
+    for (cell, old), (_, new) in zip(before.pages(), after.pages(), strict=True):
+        path = name if cell is None else f"{name.rstrip()}:cell {cell}"
+        lines = list(difflib.unified_diff(_rows(old), _rows(new), path, path))
+        parts += [] if path == "-" else [style("bold", line.rstrip("\n")) + "\n" for line in lines[:2]]
+        parts += (_painted(line, style, terminal) for line in lines[2:])
+    return "".join(parts)
 
 
 def _named(filename: str) -> str:

@@ -8,6 +8,8 @@ Nothing else is known about such a file: a misuse of AMP in it cannot be found, 
 The rule cannot be left out by `select`, `ignore` or a suppression comment. To leave a file out, use `exclude`.
 
 A folder's files are parsed only if they mention AMP at all; a file that you name yourself is always checked.
+A cell of a notebook that cannot be parsed cannot run either, so the others are checked without it; it is reported only
+if it mentions AMP itself.
 
 ## Example
 ```python
@@ -34,7 +36,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from amplint.findings import Finding, Severity
+from amplint.findings import Finding, Location, Severity
 from amplint.rule import Context, Rule
 
 if TYPE_CHECKING:
@@ -51,21 +53,42 @@ class InvalidSyntaxRule(Rule):
     mentions = (b"cuda.amp", b"cpu.amp", b"torch.amp")
 
     def check(self, context: Context) -> Iterator[Finding]:
-        from amplint.syntax.tree import InvalidSyntax
+        from amplint.syntax.tree import InvalidSyntax, SyntaxTree
 
+        document = context.document
         try:
             _ = context.tree
         except InvalidSyntax as error:
-            message, row, column = _python_says(context.document.text) or _libcst_says(error)
-            place = context.document.at(row, column)
-            yield Finding(
-                self.code,
-                f"The file could not be parsed: {message}",
-                self.severity,
-                place,
-                place,
-                help="Correct the syntax, or leave the file out by `exclude`; nothing else in it was checked",
-            )
+            message, row, column = _python_says(document.text) or _libcst_says(error)
+            yield self._finding("file", message, document.at(row, column))
+        for offset, source in document.unparsed:
+            if _mentions_amp(source):
+                try:
+                    SyntaxTree(source)
+                except InvalidSyntax as error:
+                    message, row, column = _python_says(source) or _libcst_says(error)
+                    top = document.location(offset).row
+                    yield self._finding("cell", message, document.at(top + row - 1, column))
+
+    def _finding(self, what: str, message: str, place: Location) -> Finding:
+        return Finding(
+            self.code,
+            f"The {what} could not be parsed: {message}",
+            self.severity,
+            place,
+            place,
+            help=f"Correct the syntax, or leave the {_LEFT_OUT[what]}; nothing else in it was checked",
+        )
+
+
+_LEFT_OUT = {"file": "file out by `exclude`", "cell": "notebook out by `exclude`"}
+
+
+def _mentions_amp(source: str) -> bool:
+    from amplint.registry import installed
+
+    content = source.encode("utf-8", "replace")
+    return any(mention in content for mention in installed().mentions)
 
 
 def _python_says(text: str) -> tuple[str, int, int] | None:
