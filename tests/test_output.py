@@ -69,6 +69,12 @@ def test_full_shows_the_code_what_to_do_and_where_else_to_look(tmp_path: Path, m
         "  |",
         "help: Do it right",
         "fix: Step by the scaler",
+        "  |",
+        "4 | x = 1",
+        "  - step(a)",
+        "5 + new",
+        "6 |",
+        "  |",
         "",
     ]
 

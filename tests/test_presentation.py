@@ -109,3 +109,11 @@ def test_verbose_tells_settings_times_and_what_was_left(inside: Amplint, tmp_pat
     assert any(line.startswith("amplint: a.py: 0.") and line.endswith(" s") for line in lines)
     assert "amplint: c.py: `deep` is too complex to be followed in full, so faults in it may go unseen" in lines
     assert lines[-1].startswith("amplint: 3 files searched, 3 linted: ")
+
+
+def test_colour(inside: Amplint, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert b"\x1b[" not in inside("b.py").stdout
+    assert b"\x1b[1;31mDEMO003" in inside("b.py", "--color", "always").stdout
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert b"\x1b[1;31mDEMO003" in inside("b.py").stdout
+    assert b"\x1b[" not in inside("b.py", "--color=never").stdout

@@ -80,6 +80,12 @@ def _target(context: click.Context, param: click.Parameter, value: str | None) -
 @click.option("--force-exclude/--no-force-exclude", default=False, help="Exclude files even if PATHS names them.")
 @click.option("--include-docs", is_flag=True, help="Lint the code blocks of Markdown and reStructuredText, too.")
 @click.option("--stdin-filename", type=click.Path(), help="The name that standard input is linted under.")
+@click.option(
+    "--color",
+    type=Choice(("auto", "always", "never")),
+    default="auto",
+    help="When to use colours.  [default: where a terminal has them]",
+)
 @click.option("-e", "--exit-zero", is_flag=True, help="Exit with 0 even if there are findings.")
 @click.option("--exit-non-zero-on-fix", is_flag=True, help="Exit with 1 if anything was fixed, too.")
 @click.option("-q", "--quiet", is_flag=True, help="Print findings only.")
@@ -104,6 +110,7 @@ def check(
     force_exclude: bool,
     include_docs: bool,
     stdin_filename: str | None,
+    color: str,
     exit_zero: bool,
     exit_non_zero_on_fix: bool,
     quiet: bool,
@@ -151,6 +158,7 @@ def check(
             fixed_source=stdin and fixing and not diff,
             show_fixes=show_fixes,
             statistics=statistics,
+            colour={"auto": None, "always": True, "never": False}[color],
             quiet=quiet,
             silent=silent,
             exit_zero=exit_zero,

@@ -27,6 +27,7 @@ class Presentation:
     """The source that came by standard input goes, fixed, to standard output, and the report to standard error."""
     show_fixes: bool = False
     statistics: bool = False
+    colour: bool | None = None
     quiet: bool = False
     silent: bool = False
     exit_zero: bool = False
@@ -72,7 +73,7 @@ class Presentation:
         from amplint.output.style import Style
 
         stream: IO[str] = sys.stderr if self.fixed_source else sys.stdout
-        stream.write(self._told(reports, Style.of(stream), failed=failed))
+        stream.write(self._told(reports, Style.of(stream, colour=self.colour), failed=failed))
         stream.flush()
 
     def _write(self, reports: Sequence[Report], path: str, *, failed: bool) -> bool:
@@ -111,7 +112,7 @@ class Presentation:
 
         if self.silent:
             return
-        style, terminal = Style.of(sys.stdout), sys.stdout.isatty()
+        style, terminal = Style.of(sys.stdout, colour=self.colour), sys.stdout.isatty()
         for report in reports:
             if report.healed and report.before:
                 print(diff.render(report.before, report.document, style, terminal=terminal), flush=True)

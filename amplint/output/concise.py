@@ -19,7 +19,12 @@ def render(reports: Sequence[Report], style: Style) -> str:
     return "".join(lines)
 
 
-def what(finding: Finding, report: Report, style: Style) -> str:
-    """``CODE [*] message``."""
+def what(finding: Finding, report: Report, style: Style, weight: str | None = None) -> str:
+    """``CODE [*] message``, the message in the style ``weight``."""
     marker = style("cyan", "[*]") + " " if report.fixable(finding) else ""
-    return f"{style('red', finding.code)} {marker}{harmless(finding.message)}"
+    code, message = style("red", finding.code), harmless(finding.message)
+    if style.links:
+        from amplint.output.rules import page_of
+
+        code = style.link(code, page_of(finding.code))
+    return f"{code} {marker}{style(weight, message) if weight else message}"

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from amplint.output.json_text import dumps
+from amplint.registry import installed
 from amplint.rule import Rule
 
 _FIXES = {
@@ -95,6 +96,24 @@ def groups_as_json(rules: Iterable[type[Rule]]) -> str:
             for group in groups(rules)
         ]
     )
+
+
+def page_of(code: str) -> str | None:
+    """The URL of the page of the rule with this ``code``: where it is published, or the file on this machine."""
+    import inspect
+    import socket
+    from pathlib import Path
+
+    rule = installed().get(code)
+    if rule is None:
+        return None
+    if rule.url:
+        return rule.url
+    try:
+        path = Path(inspect.getfile(rule)).resolve().as_uri()
+    except (OSError, TypeError, ValueError):
+        return None
+    return path.replace("file://", f"file://{socket.gethostname()}", 1)
 
 
 def _package(rule: type[Rule]) -> str:

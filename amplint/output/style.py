@@ -16,21 +16,54 @@ _HARMFUL = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """Paints text, or leaves it plain where there is no ``colour``."""
+    """Paints text, or leaves it plain where there is no ``colour``.
+
+    ``links`` says whether text may lead somewhere by a click, ``width`` how many columns there are, if that counts.
+    """
 
     colour: bool = False
+    links: bool = False
+    width: int | None = None
 
     @classmethod
-    def of(cls, stream: IO[str], environment: Mapping[str, str] = os.environ) -> Style:
-        """What suits ``stream`` and the user's environment (NO_COLOR, FORCE_COLOR, TERM)."""
-        if environment.get("NO_COLOR"):
-            return cls(False)
-        if environment.get("FORCE_COLOR") or environment.get("CLICOLOR_FORCE", "0") != "0":
-            return cls(True)
-        return cls(stream.isatty() and environment.get("TERM") != "dumb")
+    def of(cls, stream: IO[str], environment: Mapping[str, str] = os.environ, *, colour: bool | None = None) -> Style:
+        """What suits ``stream``, and the ``colour`` asked for or the environment's (NO_COLOR, FORCE_COLOR, TERM)."""
+        terminal = stream.isatty()
+        if colour is None:
+            if environment.get("NO_COLOR"):
+                colour = False
+            elif environment.get("FORCE_COLOR") or environment.get("CLICOLOR_FORCE", "0") != "0":
+                colour = True
+            else:
+                colour = terminal and environment.get("TERM") != "dumb"
+        return cls(colour, colour and terminal and _knows_links(environment), _columns(stream) if terminal else None)
 
     def __call__(self, name: str, text: str) -> str:
         return f"\x1b[{_CODES[name]}m{text}\x1b[0m" if self.colour and text else text
+
+    def link(self, text: str, target: str | None) -> str:
+        """``text`` that leads to the URL ``target``, if there is one."""
+        return f"\x1b]8;;{target}\x1b\\{text}\x1b]8;;\x1b\\" if self.links and target else text
+
+
+def _knows_links(environment: Mapping[str, str]) -> bool:
+    """Whether the terminal is one of those that are known to follow links in text."""
+    if "FORCE_HYPERLINK" in environment:
+        return environment["FORCE_HYPERLINK"] not in ("", "0")
+    vte = environment.get("VTE_VERSION", "")
+    return (
+        environment.get("TERM_PROGRAM") in ("iTerm.app", "WezTerm", "vscode", "ghostty", "Hyper", "rio")
+        or environment.get("TERM") in ("xterm-kitty", "xterm-ghostty", "alacritty", "foot", "wezterm")
+        or any(name in environment for name in ("WT_SESSION", "KONSOLE_VERSION", "DOMTERM", "KITTY_WINDOW_ID"))
+        or (vte.isdigit() and int(vte) >= 5000)
+    )
+
+
+def _columns(stream: IO[str]) -> int | None:
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or None  # some terminals say 0
+    except (OSError, ValueError, AttributeError):
+        return None
 
 
 # the bracket without which "##vso[...]" and "##[...]" anywhere in a line of a log are no commands to Azure or GitHub
