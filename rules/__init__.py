@@ -9,6 +9,7 @@ from amplint.rules.migration.amp202_deprecated_custom_fwd import DeprecatedCusto
 from amplint.rules.migration.amp203_deprecated_autocast_query import DeprecatedAutocastQuery
 from amplint.rules.migration.amp205_wrong_migration_argument import WrongMigrationArgument
 from amplint.rules.migration.amp207_bad_device_type import BadDeviceType
+from amplint.rules.migration.amp208_autocast_not_entered import AutocastNotEntered
 from amplint.rules.protocol.amp101_step_bypasses_scaler import StepBypassesScaler
 from amplint.rules.protocol.amp102_missing_update import MissingUpdate
 
@@ -20,5 +21,6 @@ RULES: tuple[type[Rule], ...] = (
     DeprecatedAutocastQuery,
     WrongMigrationArgument,
     BadDeviceType,
+    AutocastNotEntered,
     InvalidSyntaxRule,
 )

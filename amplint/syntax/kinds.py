@@ -27,7 +27,8 @@ class Kind(enum.Enum):
     DEVICE = "a torch.device"
     DTYPE = "a dtype"
     NONE = "None"
-    CLASS = "a class or function"
+    CLASS = "a class"
+    FUNCTION = "a function"
     UNKNOWN = "unknown"
 
 
@@ -104,10 +105,11 @@ _TORCH_CALLS = {
 }
 _TRUTHS = frozenset({"is_available", "is_built", "startswith", "endswith", "isdigit", "is_bf16_supported"})
 _TEXTS = frozenset({"lower", "upper", "strip", "replace", "format", "join"})
-_TENSOR_ATTRIBUTES = frozenset(
+#: Attributes by which a value shows that it is a tensor or a module.
+TENSOR_ATTRIBUTES = frozenset(
     "shape size dtype float half bfloat16 long int bool ndim dim view reshape flatten permute transpose unsqueeze "
     "squeeze contiguous detach backward requires_grad is_cuda parameters named_parameters modules state_dict train "
-    "eval numel masked_fill softmax mean sum".split()
+    "eval numel masked_fill softmax mean sum item cpu cuda argmax topk".split()
 )
 _MODELS = re.compile(r"(^|_)(model|net|network|module|unet|vae|encoder|decoder|pipe|pipeline|transformer|accelerator)$")
 _TENSORS = frozenset({"x", "input", "inputs", "tensor", "hidden_states", "image", "images", "logits", "input_ids"})
@@ -156,7 +158,7 @@ class Kinds:
         if isinstance(node, cst.NamedExpr):
             return self.possible(node.value)
         if isinstance(node, cst.Lambda):
-            return _one(Value(Kind.CLASS))
+            return _one(Value(Kind.FUNCTION))
         if isinstance(node, cst.Name):
             return self._name(node)
         if isinstance(node, cst.Attribute):
@@ -218,7 +220,7 @@ class Kinds:
         if isinstance(target, cst.Param):
             return self._parameter(target)
         if isinstance(target, (cst.FunctionDef, cst.ClassDef)):
-            return _one(Value(Kind.CLASS))
+            return _one(Value(Kind.CLASS if isinstance(target, cst.ClassDef) else Kind.FUNCTION))
         value = self.assigned_value(target)
         if value is not None:
             return self.possible(value)
@@ -423,7 +425,7 @@ class Kinds:
             for reference in binding.references
             if isinstance(parent := self.names.parent(reference), cst.Attribute) and parent.value is reference
         }
-        return bool(used & _TENSOR_ATTRIBUTES)
+        return bool(used & TENSOR_ATTRIBUTES)
 
     def _is_forwarded(self, binding: Binding) -> bool:
         """Whether it is a parameter of a module's ``forward``."""

@@ -15,6 +15,7 @@ import libcst as cst
 
 from amplint.rule import Context
 from amplint.rules.migration.replacements import DEPRECATED
+from amplint.rules.migration.usage import is_read
 from amplint.syntax.arguments import keywords, positional
 from amplint.syntax.enclosing import expects_failure
 from amplint.syntax.gates import Gates
@@ -87,7 +88,7 @@ MEMBERS = {name: Member(api) for name, api in NEW.items()} | {
 
 
 @dataclass(eq=False, frozen=True, slots=True)
-class Use:
+class AmpUse:
     """One place where an AMP name stands: the name or attribute chain ``node``.
 
     ``call`` is the call that gives it ``arguments``; ``bound`` says that ``functools.partial`` gives them and that
@@ -152,13 +153,18 @@ class AmpNames:
         return Gates(self.names)
 
     @cached_property
-    def uses(self) -> tuple[Use, ...]:
-        """Every use whose name stands for one AMP name only, and where nothing expects it to fail."""
+    def uses(self) -> tuple[AmpUse, ...]:
+        """Every use whose name stands for one AMP name only, and where nothing expects it to fail.
+
+        What the document puts in the place of an AMP name, as tests do, is no longer that name.
+        """
         found = [use for binding in self.names.bindings() for use in self._of(binding)]
-        found = [use for use in found if not self.expected(use.node)]
+        written = (self.names.qualified(use.node) for use in found if not is_read(self.names, use.node))
+        replaced = frozenset().union(*written)
+        found = [u for u in found if not self.names.qualified(u.node) & replaced and not self.expected(u.node)]
         return tuple(sorted(found, key=lambda use: self.tree.span(use.node)))
 
-    def called(self, *apis: Api, old: bool | None = None) -> Iterator[Use]:
+    def called(self, *apis: Api, old: bool | None = None) -> Iterator[AmpUse]:
         """The uses of ``apis`` that are called, or bound by ``functools.partial``."""
         for use in self.uses:
             if use.call is not None and use.member.api in apis and old in (None, use.member.old):
@@ -202,7 +208,7 @@ class AmpNames:
             child = parent
         return False
 
-    def _of(self, binding: Binding) -> Iterator[Use]:
+    def _of(self, binding: Binding) -> Iterator[AmpUse]:
         for reference in binding.references:
             node: cst.BaseExpression = reference
             while True:
@@ -216,16 +222,16 @@ class AmpNames:
                     break
                 node = parent
 
-    def _use(self, node: cst.BaseExpression, member: Member) -> Use:
+    def _use(self, node: cst.BaseExpression, member: Member) -> AmpUse:
         parent = self.names.parent(node)
         if isinstance(parent, cst.Call) and parent.func is node:
-            return Use(node, member, parent, parent.args)
+            return AmpUse(node, member, parent, parent.args)
         if isinstance(parent, cst.Arg) and isinstance(call := self.names.parent(parent), cst.Call):
             if call.args[0] is parent and "functools.partial" in self.names.qualified(call.func):
-                return Use(node, member, call, call.args[1:], bound=True)
-        return Use(node, member, None)
+                return AmpUse(node, member, call, call.args[1:], bound=True)
+        return AmpUse(node, member, None)
 
-    def _aliased(self, node: cst.BaseExpression, member: Member) -> Iterator[Use]:
+    def _aliased(self, node: cst.BaseExpression, member: Member) -> Iterator[AmpUse]:
         """The uses of a second name that is assigned once, and stands for nothing else."""
         statement = self.names.parent(node)
         if not isinstance(statement, cst.Assign) or len(statement.targets) != 1:

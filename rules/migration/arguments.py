@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from amplint.rules.migration.api import AmpNames, Api, Use
+from amplint.rules.migration.api import AmpNames, Api, AmpUse
 from amplint.rules.migration.devices import Devices
 from amplint.rules.migration.replacements import AUTOCAST_PARAMETERS
 from amplint.syntax.arguments import (
@@ -47,7 +47,7 @@ class Arguments:
         self.amp, self.names, self.tree, self.kinds = names, names.names, names.tree, names.kinds
         self.devices = Devices(names)
 
-    def mistake(self, use: Use) -> Mistake | None:
+    def mistake(self, use: AmpUse) -> Mistake | None:
         """What is wrong with the arguments of ``use``; None where nothing is for certain."""
         api = use.member.api
         if use.call is None:
@@ -64,7 +64,7 @@ class Arguments:
 
     # -- new names -----------------------------------------------------------------------------------------------
 
-    def _autocast(self, use: Use) -> Mistake | None:
+    def _autocast(self, use: AmpUse) -> Mistake | None:
         given, named = use.positional, use.keywords
         if use.starred:
             return None
@@ -94,7 +94,7 @@ class Arguments:
                 return Mistake(message, *self._named(given[1:], AUTOCAST_PARAMETERS, named))
         return None
 
-    def _scaler(self, use: Use) -> Mistake | None:
+    def _scaler(self, use: AmpUse) -> Mistake | None:
         given, named = use.positional, use.keywords
         if use.starred:
             return None
@@ -118,7 +118,7 @@ class Arguments:
             return Mistake(message, *self._enabled(given[1:], named))
         return None
 
-    def _custom_function(self, use: Use) -> Mistake | None:
+    def _custom_function(self, use: AmpUse) -> Mistake | None:
         if use.bound or use.starred or "device_type" in use.keywords or use.call is None:
             return None
         name = self.tree.code(use.node).rpartition(".")[2]
@@ -132,7 +132,7 @@ class Arguments:
         device = quoted(self.names, use.call, "cuda")
         return Mistake(message, [insert_keyword(self.tree, use.call, f"device_type={device}")])
 
-    def _decorated(self, use: Use) -> Mistake | None:
+    def _decorated(self, use: AmpUse) -> Mistake | None:
         """``@custom_bwd`` of the new kind, which needs its device."""
         if not isinstance(self.names.parent(use.node), cst.Decorator):
             return None
@@ -141,7 +141,7 @@ class Arguments:
         call = f"(device_type={quoted(self.names, use.node, 'cuda')})"
         return Mistake(f"`{name}` decorates without its `device_type`", [Change(end, end, call)])
 
-    def _query(self, use: Use) -> Mistake | None:
+    def _query(self, use: AmpUse) -> Mistake | None:
         """``get_autocast_dtype()`` and ``set_autocast_dtype(dtype)`` lack the device that they are about."""
         api = use.member.api
         if api not in (Api.GET_DTYPE, Api.SET_DTYPE) or use.bound or use.starred or use.keywords or use.call is None:
@@ -152,7 +152,7 @@ class Arguments:
 
     # -- old names -----------------------------------------------------------------------------------------------
 
-    def _of_old_name(self, use: Use) -> Mistake | None:
+    def _of_old_name(self, use: AmpUse) -> Mistake | None:
         api, spelled = use.member.api, self.tree.code(use.node)
         for keyword in ("device_type", "device"):
             if keyword in use.keywords:
@@ -178,7 +178,7 @@ class Arguments:
             return Mistake(message, *self._enabled(given, use.keywords))
         return None
 
-    def _without(self, use: Use, argument: cst.Arg) -> tuple[list[Change], str | None]:
+    def _without(self, use: AmpUse, argument: cst.Arg) -> tuple[list[Change], str | None]:
         """Leave out a device that the old name stands for already."""
         device = use.member.device
         texts = {value.text for value in self.kinds.possible(argument.value).values}
@@ -219,7 +219,7 @@ class Arguments:
             return [], "what the arguments after it were meant to be cannot be seen"
         return self._named(given, ("enabled",), named)
 
-    def _renamed(self, use: Use, old: str, new: str) -> Mistake:
+    def _renamed(self, use: AmpUse, old: str, new: str) -> Mistake:
         """A device that is given by the keyword of another signature."""
         argument = use.keywords[old]
         assert argument.keyword is not None
@@ -235,9 +235,9 @@ class Arguments:
             changes += bad.changes
         return Mistake(message, changes)
 
-    def _without_device(self, use: Use, message: str) -> Mistake:
+    def _without_device(self, use: AmpUse, message: str) -> Mistake:
         """A device type is put first, and old positional arguments of ``autocast`` become keywords."""
-        device = self._device_meant(use)
+        device = self.device_meant(use)
         if device is None:
             return Mistake(message, reason="which device type was meant cannot be seen")
         changes: list[Change] = []
@@ -248,11 +248,11 @@ class Arguments:
                     return Mistake(message, reason=reason)
         return Mistake(message, [self._insert_device(use, device), *changes])
 
-    def _insert_device(self, use: Use, device: str) -> Change:
+    def _insert_device(self, use: AmpUse, device: str) -> Change:
         assert use.call is not None
         return insert_argument(self.tree, use.call, len(use.call.args) - len(use.arguments), device)
 
-    def _device_meant(self, use: Use) -> str | None:
+    def device_meant(self, use: AmpUse) -> str | None:
         """The device type that the document's other calls give, where they all give the same; else what it is about.
 
         A gradient scaler without a device, or ``torch.cuda`` where nothing speaks of other devices, is about CUDA.

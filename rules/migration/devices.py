@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from amplint.rules.migration.api import AmpNames, Api, Use
+from amplint.rules.migration.api import AmpNames, Api, AmpUse
 from amplint.syntax.arguments import Change, outer_span
 from amplint.syntax.kinds import DEVICE_TYPES, Kind, Value
 from amplint.syntax.names import dotted_name
@@ -24,7 +24,7 @@ class BadDevice:
     reason: str | None = None
 
 
-def device_argument(use: Use) -> cst.BaseExpression | None:
+def device_argument(use: AmpUse) -> cst.BaseExpression | None:
     """What a call of a new AMP name gives as its device type; None where it gives none, or it cannot be seen.
 
     ``GradScaler`` is left out: it takes a device with an index, and device objects, without harm.
