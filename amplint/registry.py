@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from functools import cached_property, lru_cache
 from importlib import import_module
 
+from amplint.findings import Severity
 from amplint.rule import Rule
 from amplint.spelling import nearest
 
@@ -95,6 +96,12 @@ def _check(rule: type[Rule]) -> None:
     for attribute in ("code", "name", "severity", "since", "summary"):
         if not hasattr(rule, attribute):
             raise ValueError(f"{_origin(rule)} has no {attribute}")
+    if not isinstance(rule.severity, Severity):
+        raise ValueError(f"the severity of {_origin(rule)} is {rule.severity!r}, not an amplint.findings.Severity")
+    if rule.fixable not in ("never", "sometimes", "always"):
+        raise ValueError(f"{_origin(rule)} is fixable {rule.fixable!r}, not never, sometimes or always")
+    if not (isinstance(rule.mentions, tuple) and all(isinstance(word, bytes) for word in rule.mentions)):
+        raise ValueError(f"the mentions of {_origin(rule)} are not a tuple of bytes")
     if not _CODE.match(rule.code):
         raise ValueError(f"the code of {_origin(rule)} is {rule.code!r}, not letters and then digits")
     if not _NAME.match(rule.name):
@@ -118,9 +125,17 @@ def installed() -> Registry:
         if value != _BUILT_IN:  # which needs no metadata to be found
             try:
                 registry = registry.extended(_load(value))
-            except Exception as error:  # whatever somebody else's pack does, amplint's own rules still run
-                print(f"amplint: rule pack `{name}` was left out: {type(error).__name__}: {error}", file=sys.stderr)
+            except (Exception, SystemExit) as error:  # whatever somebody's pack does, amplint's own rules still run
+                _leave_out(name, error)
     return registry
+
+
+def _leave_out(name: str, error: BaseException) -> None:
+    from multiprocessing import parent_process
+
+    if parent_process() is None:  # the others of a pool would only say it again
+        what = f"{type(error).__name__}: {error}".strip().partition("\n")[0]
+        print(f"amplint: rule pack `{name}` was left out: {what}", file=sys.stderr)
 
 
 def _load(value: str) -> Iterable[type[Rule]]:

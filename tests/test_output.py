@@ -174,6 +174,7 @@ def test_json_has_the_fields_of_ruff(tmp_path: Path, monkeypatch: pytest.MonkeyP
                 "applicability": "unsafe",
                 "edits": [
                     {
+                        "cell": None,
                         "content": "new",
                         "end_location": {"column": 8, "row": 2},
                         "location": {"column": 1, "row": 2},
@@ -191,6 +192,7 @@ def test_json_has_the_fields_of_ruff(tmp_path: Path, monkeypatch: pytest.MonkeyP
             "no_fix_reason": None,
             "related": [
                 {
+                    "cell": None,
                     "message": "scaled here",
                     "location": {"column": 1, "row": 1},
                     "end_location": {"column": 9, "row": 1},

@@ -30,6 +30,23 @@ def test_an_installed_pack_is_found_beside_the_built_in_one() -> None:
     [
         ("1 / 0", "ZeroDivisionError"),
         ("", "no attribute 'RULES'"),
+        ("raise SystemExit(3)", "SystemExit: 3"),
+        ("RULES = 1", "TypeError"),
+        (
+            "from amplint.rules import RULES as ours\n"
+            "class Mine(ours[-1]): code = 'X1'; name = 'mine'; severity = 'error'\nRULES = (Mine,)",
+            "is 'error', not an amplint.findings.Severity",
+        ),
+        (
+            "from amplint.rules import RULES as ours\n"
+            "class Mine(ours[-1]): code = 'X1'; name = 'mine'; fixable = True\nRULES = (Mine,)",
+            "not never, sometimes or always",
+        ),
+        (
+            "from amplint.rules import RULES as ours\n"
+            "class Mine(ours[-1]): code = 'X1'; name = 'mine'; mentions = b'x'\nRULES = (Mine,)",
+            "not a tuple of bytes",
+        ),
         ("RULES = (int,)", "is not a subclass of amplint.rule.Rule"),
         (
             "from amplint.rules import RULES as ours\nclass Mine(ours[-1]): name = 'mine'\nRULES = (Mine,)",

@@ -70,7 +70,7 @@ def change(document: Document, fix: Fix, style: Style) -> Iterator[str]:
     yield gutter
     for number, sign, text in lines:
         if sign == ".":
-            yield style("blue", "." * width)
+            yield style("blue", "." * width + text)
             continue
         body = window.of(_shown(text))
         if sign == " ":
@@ -93,7 +93,10 @@ def _changed(before: Document, after: Document, edits: Sequence[Edit]) -> Iterat
         blocks = [block for block in blocks if block not in unchanged] or blocks
         first = start + shift + blocks[0][3]
         beside = after.rows_beside(min(first, after.row_count))
-        if last and first - 1 > last + 1:
+        cell = after.place(after.at(first, 1)).cell
+        if last and cell != after.place(after.at(last, 1)).cell:
+            yield "", ".", f" cell {cell}"
+        elif last and first - 1 > last + 1:
             yield "", ".", ""
         if first - 1 > last and first - 1 in beside:
             yield _number(after, first - 1), " ", after.source_row(first - 1)

@@ -47,6 +47,7 @@ def _finding(finding: Finding, document: Document, suppressions: Suppressions) -
         "no_fix_reason": finding.no_fix_reason,
         "related": [
             {
+                "cell": document.place(related.start).cell,
                 "message": related.message,
                 "location": _location(document, related.start),
                 "end_location": _location(document, related.end),
@@ -61,6 +62,7 @@ def _fix(document: Document, fix: Fix) -> dict[str, Any]:
         "applicability": fix.applicability.value,
         "edits": [
             {
+                "cell": document.place(edit.start).cell,
                 "content": edit.content,
                 "end_location": _location(document, edit.end),
                 "location": _location(document, edit.start),
