@@ -246,3 +246,10 @@ def test_comments_in_cells_silence(amplint: Amplint, tmp_path: Path) -> None:
         .splitlines()[0]
         .startswith("a.ipynb:cell 2:1:1")
     )
+
+
+def test_an_import_that_a_notebook_does_not_use_is_used_nowhere() -> None:
+    read = document("from torch.cuda.amp import autocast")
+    assert (
+        Fixer(installed().rules, installed().rules).fix(read).document.text.strip() == "from torch.amp import autocast"
+    )

@@ -62,6 +62,8 @@ class Document:
     byte-order mark. Rows are counted as Python counts them: only ``\\n``, ``\\r\\n`` and ``\\r`` end one.
     """
 
+    importable = True  # whether another module may import names from it
+
     def __init__(
         self, filename: str, text: str, *, encoding: str = "utf-8", bom: bytes = b"", content: bytes | None = None
     ) -> None:

@@ -93,6 +93,8 @@ def changed_source(source: str, changes: Iterable[Change]) -> str:
 class PartedDocument(Document):
     """A document that is a sequence of parts with something in between that no rule sees."""
 
+    importable = False
+
     def __init__(
         self,
         filename: str,

@@ -170,7 +170,8 @@ class Plan:
             self._may_change(binding)
             for node in (*(imported.statement for imported in imports), *binding.references):
                 self._may_move(node)
-            if not binding.references and binding.scope.kind == "module" and not self._only_for_types(binding):
+            reachable = self.document.importable and binding.scope.kind == "module"
+            if not binding.references and reachable and not self._only_for_types(binding):
                 raise Unfixable("nothing uses it in this file: another module may import it from here")
             renamed = self._renamed(binding, replacement)
             for use in uses:
