@@ -1,0 +1,151 @@
+"""amplint from Python: :func:`lint_source`, :func:`fix_source` and :func:`lint_paths`, as ``amplint`` exports them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from amplint.config import Selection, parse_target_torch, select_rules
+from amplint.documents import PROSE_SUFFIXES, Document, Place
+from amplint.findings import Finding
+from amplint.fixer import Fixer
+from amplint.registry import installed
+from amplint.rule import TargetTorch
+
+_NO_PYTHON = (".ipynb", *PROSE_SUFFIXES)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of one file or source.
+
+    ``source`` is its text as it is now: changed, where fixes were asked for. ``findings`` remain to be said about
+    it, ``fixed`` were found before and are gone. ``problems`` are what amplint could not do, in words: a file that
+    cannot be read, say, or a rule that failed.
+    """
+
+    path: str
+    source: str
+    findings: tuple[Finding, ...] = ()
+    fixed: tuple[Finding, ...] = ()
+    problems: tuple[str, ...] = ()
+    _document: Document | None = field(default=None, repr=False, compare=False)
+
+    def place(self, finding: Finding) -> Place:
+        """Row and column (1-based) of ``finding``, and in a notebook its cell, as a reader of the file finds it."""
+        if self._document is None:
+            return Place(finding.start.row, finding.start.column)
+        return self._document.place(finding.start)
+
+
+def lint_source(
+    source: str,
+    filename: str = "<source>",
+    *,
+    select: Iterable[str] | None = None,
+    ignore: Iterable[str] = (),
+    extend_select: Iterable[str] = (),
+    target_torch: str | None = None,
+) -> Outcome:
+    """What is found in ``source``.
+
+    Selectors are codes, their beginnings, names or ``ALL``, as on the command line; no settings are read from files. A
+    ``filename`` that ends with ``.ipynb`` makes the source a notebook's JSON.
+
+    Raises :class:`amplint.UnknownRule` for a selector that means nothing, :class:`ValueError` for a version of
+    torch that is none, :class:`amplint.UnreadableDocument` for a notebook that is none. Invalid syntax is a finding,
+    AMP902.
+    """
+    fixer = _fixer(_selection(select, ignore, extend_select), _target(target_torch))
+    document = _document(source, filename)
+    result = fixer.lint(document)
+    return _outcome(document, result.findings, (), map(str, result.crashes))
+
+
+def fix_source(
+    source: str,
+    filename: str = "<source>",
+    *,
+    unsafe_fixes: bool = False,
+    select: Iterable[str] | None = None,
+    ignore: Iterable[str] = (),
+    extend_select: Iterable[str] = (),
+    target_torch: str | None = None,
+) -> Outcome:
+    """What fixes make of ``source``: the ``source`` of the outcome.
+
+    Fixes that change numerics or structure are applied only with ``unsafe_fixes``. The rest is as for
+    :func:`lint_source`.
+    """
+    fixer = _fixer(_selection(select, ignore, extend_select), _target(target_torch))
+    fixed = fixer.fix(_document(source, filename), unsafe=unsafe_fixes)
+    return _outcome(fixed.document, fixed.remaining.findings, fixed.healed, map(str, fixed.remaining.crashes))
+
+
+def lint_paths(
+    paths: Iterable[str | os.PathLike[str]] = (".",),
+    *,
+    fix: bool = False,
+    unsafe_fixes: bool | None = None,
+    select: Iterable[str] | None = None,
+    ignore: Iterable[str] = (),
+    extend_select: Iterable[str] = (),
+    target_torch: str | None = None,
+) -> list[Outcome]:
+    """What is found in the files below ``paths``, as the command ``amplint`` finds it, by the files' own settings.
+
+    With ``fix`` the files are changed. There is an outcome for each file that amplint looked into, which are those that
+    mention AMP, and for each path about which it could not do its job.
+
+    Raises :class:`amplint.UnknownRule`, :class:`ValueError`, and :class:`amplint.ConfigError` for settings that mean
+    nothing.
+    """
+    from amplint.project import Options, Project, Report
+
+    options = Options(
+        selection=_selection(select, ignore, extend_select),
+        target_torch=_target(target_torch),
+        fix=fix,
+        unsafe_fixes=unsafe_fixes,
+    )
+    outcomes = []
+    for result in Project(options).check([os.fspath(path) for path in paths]):
+        if isinstance(result, Report):
+            outcomes.append(_outcome(result.document, result.findings, result.healed, result.problems))
+        else:
+            outcomes.append(Outcome(result.path, "", problems=(result.message,)))
+    return outcomes
+
+
+def _outcome(
+    document: Document, findings: tuple[Finding, ...], fixed: tuple[Finding, ...], problems: Iterable[str]
+) -> Outcome:
+    source = document.encode().decode() if document.filename.endswith(_NO_PYTHON) else document.text
+    return Outcome(document.filename, source, findings, fixed, tuple(problems), document)
+
+
+def _document(source: str, filename: str) -> Document:
+    if filename.endswith(_NO_PYTHON):
+        return Document.from_bytes(filename, source.encode())
+    return Document.from_source(filename, source)
+
+
+def _fixer(selection: Selection, target_torch: TargetTorch | None) -> Fixer:
+    registry = installed()
+    return Fixer(select_rules(registry, (selection,)), registry.rules, target_torch)
+
+
+def _selection(select: Iterable[str] | None, ignore: Iterable[str], extend_select: Iterable[str]) -> Selection:
+    selection = Selection(None if select is None else _words(select), _words(ignore), _words(extend_select))
+    for word in (*(selection.select or ()), *selection.ignore, *selection.extend_select):
+        installed().matching(word)
+    return selection
+
+
+def _words(words: Iterable[str]) -> tuple[str, ...]:
+    return (words,) if isinstance(words, str) else tuple(words)
+
+
+def _target(version: str | None) -> TargetTorch | None:
+    return None if version is None else parse_target_torch(version, "`target_torch`")
