@@ -7,6 +7,7 @@ from amplint.rules.internal.amp902_invalid_syntax import InvalidSyntaxRule
 from amplint.rules.migration.amp201_deprecated_cuda_amp import DeprecatedCudaAmp
 from amplint.rules.migration.amp202_deprecated_custom_fwd import DeprecatedCustomFwd
 from amplint.rules.migration.amp203_deprecated_autocast_query import DeprecatedAutocastQuery
+from amplint.rules.migration.amp204_apex_amp import ApexAmp
 from amplint.rules.migration.amp205_wrong_migration_argument import WrongMigrationArgument
 from amplint.rules.migration.amp207_bad_device_type import BadDeviceType
 from amplint.rules.migration.amp208_autocast_not_entered import AutocastNotEntered
@@ -19,6 +20,7 @@ RULES: tuple[type[Rule], ...] = (
     DeprecatedCudaAmp,
     DeprecatedCustomFwd,
     DeprecatedAutocastQuery,
+    ApexAmp,
     WrongMigrationArgument,
     BadDeviceType,
     AutocastNotEntered,

@@ -339,6 +339,44 @@ class Gates:
         return found
 
 
+def absence_is_provided_for(names: Names, node: cst.CSTNode) -> bool:
+    """Whether ``node`` stands in the body of a ``try`` that goes on where a name is missing.
+
+    A handler that ends by raising only says in other words that it is missing.
+    """
+    child = node
+    for parent in names.ancestors(node):
+        if isinstance(parent, (cst.Try, cst.TryStar)) and child is parent.body:
+            for handler in parent.handlers:
+                if _caught_by(handler) & (_IMPORT_ERRORS | _ANY_ERROR):
+                    return not _raises(handler.body)
+        if isinstance(parent, (cst.FunctionDef, cst.Lambda)):
+            return False
+        child = parent
+    return False
+
+
+def is_for_types_only(names: Names, node: cst.CSTNode) -> bool:
+    """Whether ``node`` stands under ``if TYPE_CHECKING:``, where nothing runs."""
+    child = node
+    for parent in names.ancestors(node):
+        if isinstance(parent, cst.If) and child is parent.body:
+            if (dotted_name(parent.test) or "").endswith("TYPE_CHECKING"):
+                return True
+        child = parent
+    return False
+
+
+def _raises(suite: cst.BaseSuite) -> bool:
+    """Whether a suite ends the program, or hands the error on."""
+    last: cst.CSTNode | None = suite.body[-1] if suite.body else None
+    if isinstance(last, cst.SimpleStatementLine):
+        last = last.body[-1]
+    if isinstance(last, cst.Expr) and isinstance(last.value, cst.Call):
+        return (dotted_name(last.value.func) or "") in ("exit", "quit", "sys.exit", "os._exit")
+    return isinstance(last, cst.Raise)
+
+
 def _texts(call: cst.Call) -> list[str]:
     """The string literals among the arguments."""
     values = (argument.value for argument in call.args)
@@ -376,14 +414,14 @@ def _is_constant(value: cst.BaseExpression) -> bool:
 
 def _caught(statement: cst.Try | cst.TryStar) -> set[str]:
     """The names of the exceptions that the handlers catch; a bare ``except`` catches everything."""
-    names: set[str] = set()
-    for handler in statement.handlers:
-        if handler.type is None:
-            names.add("BaseException")
-            continue
-        elements = handler.type.elements if isinstance(handler.type, cst.Tuple) else [cst.Element(handler.type)]
-        names.update(element.value.value for element in elements if isinstance(element.value, cst.Name))
-    return names
+    return set().union(*map(_caught_by, statement.handlers))
+
+
+def _caught_by(handler: cst.ExceptHandler | cst.ExceptStarHandler) -> set[str]:
+    if handler.type is None:
+        return {"BaseException"}
+    elements = handler.type.elements if isinstance(handler.type, cst.Tuple) else [cst.Element(handler.type)]
+    return {element.value.value for element in elements if isinstance(element.value, cst.Name)}
 
 
 def _leaves(suite: cst.BaseSuite) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from amplint.rules.migration.api import AmpNames, Api, AmpUse
+from amplint.rules.migration.api import AmpNames, AmpUse, Api
 from amplint.rules.migration.devices import Devices
 from amplint.rules.migration.replacements import AUTOCAST_PARAMETERS
 from amplint.syntax.arguments import (
@@ -22,7 +22,6 @@ from amplint.syntax.arguments import (
 from amplint.syntax.kinds import Kind
 from amplint.syntax.names import dotted_name, root_name
 
-_AUTOCAST_LIKE = (Api.AUTOCAST, Api.GET_DTYPE, Api.SET_DTYPE)
 _MOST_ARGUMENTS = {Api.GET_DTYPE: 0, Api.SET_DTYPE: 1, Api.IS_ENABLED: 0, Api.SET_ENABLED: 1}  # of the old queries
 
 

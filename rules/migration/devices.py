@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from amplint.rules.migration.api import AmpNames, Api, AmpUse
+from amplint.rules.migration.api import AmpNames, AmpUse, Api
 from amplint.syntax.arguments import Change, outer_span
 from amplint.syntax.kinds import DEVICE_TYPES, Kind, Value
 from amplint.syntax.names import dotted_name

@@ -19,9 +19,9 @@ from amplint.rules.migration.replacements import DEPRECATED, MODULES, Home, Repl
 from amplint.rules.migration.usage import Unfixable, Use, is_read
 from amplint.syntax.arguments import Change
 from amplint.syntax.exports import exported_names
-from amplint.syntax.gates import Gate, Gates
+from amplint.syntax.gates import Gate, Gates, is_for_types_only
 from amplint.syntax.imports import Imports
-from amplint.syntax.names import Binding, ImportedName, dotted_name
+from amplint.syntax.names import Binding, ImportedName
 
 
 @dataclass(eq=False)
@@ -247,13 +247,7 @@ class Plan:
 
     def _only_for_types(self, binding: Binding) -> bool:
         """Whether it is imported under ``if TYPE_CHECKING:``, where nothing can be imported from."""
-        return all(
-            any(
-                isinstance(parent, cst.If) and (dotted_name(parent.test) or "").endswith("TYPE_CHECKING")
-                for parent in self.names.ancestors(imported.statement)
-            )
-            for imported in binding.imports
-        )
+        return all(is_for_types_only(self.names, imported.statement) for imported in binding.imports)
 
     def _starred(self, bindings: Iterable[Binding]) -> None:
         """``from torch.cuda.amp import *``: one finding a name that is used, at the star."""

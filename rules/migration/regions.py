@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from amplint.rules.migration.api import AmpNames, Api, AmpUse
+from amplint.rules.migration.api import AmpNames, AmpUse, Api
 from amplint.rules.migration.arguments import Arguments
 from amplint.syntax.arguments import Change, outer_span
 from amplint.syntax.kinds import TENSOR_ATTRIBUTES, Kind
