@@ -97,11 +97,15 @@ class Project:
     def check_source(self, source: bytes, path: str | None) -> Report | Problem:
         """Lint, or fix, ``source`` as if it were in the file at ``path``; nothing is written."""
         name = path or "-"
-        absolute = os.path.abspath(path or "stdin.py")
         try:
-            document = Document.from_bytes(name, source)
+            return self.check_document(Document.from_bytes(name, source))
         except DocumentError as error:
             return Problem(name, error.message)
+
+    def check_document(self, document: Document) -> Report:
+        """Lint, or fix, ``document`` as if it stood in its file; nothing is written."""
+        name = document.filename
+        absolute = os.path.abspath("stdin.py" if name == "-" else name)
         if self._options.force_exclude and Discovery(self.configuration, ()).excludes(absolute):
             return Report(document)
         task = replace(self._task(name, os.path.dirname(absolute)), write=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,6 +14,10 @@ import pytest
 
 from amplint import registry
 
+PROJECT = Path(__file__).parents[1]
+NOT_THE_PROJECT = shutil.ignore_patterns(
+    ".git", ".venv", "venv", "build", "dist", "*.egg-info", "__pycache__", ".*_cache"
+)
 PACKS = Path(__file__).parent / "packs"
 
 

@@ -9,13 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from conftest import NOT_THE_PROJECT, PROJECT
 
 pytest.importorskip("pre_commit")
-
-PROJECT = Path(__file__).parents[1]
-NOT_THE_PROJECT = shutil.ignore_patterns(
-    ".git", ".venv", "venv", "build", "dist", "*.egg-info", "__pycache__", ".*_cache"
-)
 
 BROKEN = """\
 import torch
