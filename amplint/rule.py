@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # LibCST is imported only when a document needs a tree
     from amplint.flow import ProtocolReport
     from amplint.syntax.names import Names
     from amplint.syntax.tree import InvalidSyntax, SyntaxTree
+    from amplint.training.training import Training
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,13 @@ class Context:
         """The functions that :attr:`protocol` left, if any rule has asked for it yet."""
         report: ProtocolReport | None = self.__dict__.get("protocol")
         return report.left if report else ()
+
+    @cached_property
+    def training(self) -> Training:
+        """What the document trains with: scalers, regions, and where their values come from."""
+        from amplint.training.training import Training
+
+        return Training(self.names)
 
     def finding(
         self,

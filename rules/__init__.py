@@ -13,10 +13,12 @@ from amplint.rules.migration.amp207_bad_device_type import BadDeviceType
 from amplint.rules.migration.amp208_autocast_not_entered import AutocastNotEntered
 from amplint.rules.protocol.amp101_step_bypasses_scaler import StepBypassesScaler
 from amplint.rules.protocol.amp102_missing_update import MissingUpdate
+from amplint.rules.protocol.amp114_scaler_recreated import ScalerRecreated
 
 RULES: tuple[type[Rule], ...] = (
     StepBypassesScaler,
     MissingUpdate,
+    ScalerRecreated,
     DeprecatedCudaAmp,
     DeprecatedCustomFwd,
     DeprecatedAutocastQuery,

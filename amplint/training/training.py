@@ -1,0 +1,51 @@
+"""Everything that a document says about training, each view made once, when the first rule asks."""
+
+from __future__ import annotations
+
+import functools
+
+from amplint.syntax.names import Names
+from amplint.training.autocast import Autocasts
+from amplint.training.conditions import Conditions
+from amplint.training.lifetimes import Lifetimes
+from amplint.training.origins import Origins
+from amplint.training.places import Places
+from amplint.training.scalers import Scalers
+
+
+class Training:
+    """The training code of one document."""
+
+    def __init__(self, names: Names) -> None:
+        self.names = names
+        self.tree = names.tree
+
+    @functools.cached_property
+    def places(self) -> Places:
+        """Where things stand."""
+        return Places(self.names)
+
+    @functools.cached_property
+    def origins(self) -> Origins:
+        """Where values come from."""
+        return Origins(self.names, self.places)
+
+    @functools.cached_property
+    def conditions(self) -> Conditions:
+        """What must hold for code to run."""
+        return Conditions(self.origins)
+
+    @functools.cached_property
+    def lifetimes(self) -> Lifetimes:
+        """How often code runs, and how long values live."""
+        return Lifetimes(self.places, self.origins)
+
+    @functools.cached_property
+    def scalers(self) -> Scalers:
+        """The gradient scalers."""
+        return Scalers(self.names, self.places, self.origins)
+
+    @functools.cached_property
+    def autocasts(self) -> Autocasts:
+        """The autocast regions."""
+        return Autocasts(self.names, self.places, self.origins, self.conditions)
