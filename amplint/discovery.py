@@ -14,6 +14,8 @@ from amplint.config import Configuration
 from amplint.documents import PROSE_SUFFIXES, Document, UnreadableDocument, read_regular_file
 from amplint.ignores import IgnoreFiles
 
+_SUFFIXES = (".py", ".ipynb")
+
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
@@ -33,7 +35,8 @@ class Problem:
 
 
 class Discovery:
-    """Finds the candidates below paths: Python files and notebooks and, with ``include_docs``, pages with code.
+    """Finds the candidates below paths: Python files and notebooks and, where ``include_docs`` or the settings say so,
+    pages with code.
 
     A file that is named is always looked into, unless ``force_exclude`` holds it to the same exclusions as the
     files that are found in folders.
@@ -45,10 +48,10 @@ class Discovery:
         mentions: Iterable[bytes],
         *,
         force_exclude: bool = False,
-        include_docs: bool = False,
+        include_docs: bool | None = None,
     ) -> None:
         self._configuration = configuration
-        self._suffixes = (".py", ".ipynb", *(PROSE_SUFFIXES if include_docs else ()))
+        self._include_docs = include_docs
         self._mentions = _shortest(mentions)
         self._force_exclude = force_exclude
         self.searched = 0  # how many files were read, whether they hold anything or not
@@ -108,6 +111,8 @@ class Discovery:
             yield Problem(prefix, error.strerror or str(error))
             return
         settings = self._configuration.settings(folder)
+        docs = settings.include_docs if self._include_docs is None else self._include_docs
+        suffixes = (*_SUFFIXES, *PROSE_SUFFIXES) if docs else _SUFFIXES
         if any(entry.name == ".gitignore" for entry in entries):
             ignores = ignores.within(folder)
         for entry in entries:
@@ -116,7 +121,7 @@ class Discovery:
                 inner = os.path.join(folder, name)
                 if not settings.excludes(inner) and not ignores.match(inner, folder=True):
                     yield from self._walk(f"{prefix}{name}{os.sep}", inner, ignores)
-            elif name.endswith(self._suffixes):
+            elif name.endswith(suffixes):
                 path = prefix + name
                 item = self._search(path, folder)
                 if item is not None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import bisect
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from amplint.documents import Document
@@ -42,7 +42,11 @@ class Fixer:
         selected: Sequence[type[Rule]],
         registered: Sequence[type[Rule]],
         target_torch: TargetTorch | None = None,
+        *,
+        fixable: Container[str] | None = None,
     ) -> None:
+        """``fixable`` are the codes of the rules whose fixes may be offered: of all, where it is None."""
+        self._fixable = fixable
         self._selected = tuple(selected)
         self._others = tuple(rule for rule in registered if rule not in self._selected)
         self._target_torch = target_torch
@@ -76,6 +80,8 @@ class Fixer:
         result = trials.before.selected
         findings = unsuppressed(document, result.findings, self._selected)
         findings = _sparing_suppressed(findings, result.findings)
+        if self._fixable is not None:
+            findings = tuple(_kept(finding, self._fixable) for finding in findings)
         decided: dict[Finding, Finding] = {}
         for applicability in Applicability:
             pending = [
@@ -101,6 +107,12 @@ def _sparing_suppressed(shown: Sequence[Finding], all_found: Sequence[Finding]) 
                 finding = finding.without_fix("its fix would also change a use that is silenced")
         spared.append(finding)
     return tuple(spared)
+
+
+def _kept(finding: Finding, fixable: Container[str]) -> Finding:
+    if finding.code in fixable or not finding.candidates:
+        return finding
+    return replace(finding, candidates=()).without_fix(f"`fixable` leaves {finding.code} out")
 
 
 def _first_edits(finding: Finding) -> tuple[Edit, ...]:

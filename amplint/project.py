@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 
-from amplint.config import Configuration, Selection, select_rules
+from amplint.config import Configuration, Layer, Selection, Settings
 from amplint.discovery import Candidate, Discovery, Problem
 from amplint.documents import Document, DocumentError
-from amplint.findings import Applicability, Finding
+from amplint.findings import Applicability, Finding, Severity
 from amplint.registry import installed
 from amplint.rule import TargetTorch
 
@@ -20,7 +20,10 @@ _POOL_BYTES = 300_000  # below that a process takes longer to start than the fil
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the command line asks of every file, over what the files' own settings say."""
+    """What the command line asks of every file, over what the files' own settings say.
+
+    ``config_file`` takes the place of every file's own settings, ``isolated`` of all; ``overrides`` come on top.
+    """
 
     selection: Selection = field(default_factory=Selection)
     target_torch: TargetTorch | None = None
@@ -28,7 +31,10 @@ class Options:
     write: bool = True
     unsafe_fixes: bool | None = None
     force_exclude: bool = False
-    include_docs: bool = False
+    include_docs: bool | None = None
+    config_file: str | None = None
+    isolated: bool = False
+    overrides: tuple[Layer, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,29 +69,38 @@ class _Task:
     fix: bool
     write: bool
     unsafe_fixes: bool
+    fixable: frozenset[str]
+    severities: Mapping[str, Severity]
+
+
+@dataclass(frozen=True, slots=True)
+class _Resolved:
+    """What settings come to with the rules that are installed."""
+
+    codes: frozenset[str]
+    fixable: frozenset[str]
+    severities: Mapping[str, Severity]
 
 
 class Project:
     """The files that one command is about."""
 
     def __init__(self, options: Options) -> None:
+        """Raises :class:`amplint.config.ConfigError`."""
         self._options = options
         self._registry = installed()
-        self.configuration = Configuration(self._registry)
+        self.configuration = Configuration(
+            self._registry, file=options.config_file, isolated=options.isolated, overrides=options.overrides
+        )
         self.searched = 0
-        self._codes: dict[int, frozenset[str]] = {}
+        self._resolved: dict[int, _Resolved] = {}
 
     def check(self, paths: Sequence[str]) -> Iterator[Report | Problem]:
         """Lint, and fix where that is asked for, every file below ``paths``, in order.
 
         Raises :class:`amplint.config.ConfigError` and :class:`amplint.registry.UnknownRule`.
         """
-        discovery = Discovery(
-            self.configuration,
-            self._registry.mentions,
-            force_exclude=self._options.force_exclude,
-            include_docs=self._options.include_docs,
-        )
+        discovery = self._discovery(self._registry.mentions)
         found = discovery.find(paths)
         self.searched = discovery.searched
         tasks = [self._task(item.path, item.folder) for item in found if isinstance(item, Candidate)]
@@ -111,20 +126,63 @@ class Project:
         task = replace(self._task(name, os.path.dirname(absolute)), write=False)
         return _treat(document, task)
 
+    def files(self, paths: Sequence[str]) -> Iterator[str | Problem]:
+        """The files below ``paths`` that are looked into; raises :class:`amplint.config.ConfigError`."""
+        for item in self._discovery([b""]).find(paths):
+            yield item if isinstance(item, Problem) else item.path
+
+    def codes(self, path: str, settings: Settings) -> frozenset[str]:
+        """The codes of the rules that run over the file at ``path``."""
+        codes = self._resolve(settings).codes
+        if settings.per_file_ignores:
+            steady = {rule.code for rule in self._registry.rules if not rule.selectable}
+            codes -= settings.ignored(os.path.abspath(path), self._registry) - steady
+        return codes
+
+    def target_torch(self, folder: str) -> TargetTorch | None:
+        """The lowest torch that the files in ``folder`` meet."""
+        return self._options.target_torch or self.configuration.target_torch(folder)
+
+    def unsafe_fixes(self, settings: Settings) -> bool:
+        """Whether unsafe fixes are applied."""
+        asked = self._options.unsafe_fixes
+        return settings.unsafe_fixes if asked is None else asked
+
+    def include_docs(self, settings: Settings) -> bool:
+        """Whether code blocks of pages are looked into."""
+        asked = self._options.include_docs
+        return settings.include_docs if asked is None else asked
+
+    def _discovery(self, mentions: Iterable[bytes]) -> Discovery:
+        return Discovery(
+            self.configuration,
+            mentions,
+            force_exclude=self._options.force_exclude,
+            include_docs=self._options.include_docs,
+        )
+
+    def _resolve(self, settings: Settings) -> _Resolved:
+        resolved = self._resolved.get(id(settings))
+        if resolved is None:
+            registry = self._registry
+            rules = settings.rules(registry, self._options.selection)
+            resolved = self._resolved[id(settings)] = _Resolved(
+                frozenset(rule.code for rule in rules), settings.fixable(registry), settings.severities(registry)
+            )
+        return resolved
+
     def _task(self, path: str, folder: str) -> _Task:
         settings = self.configuration.settings(folder)
-        codes = self._codes.get(id(settings))
-        if codes is None:
-            rules = select_rules(self._registry, (settings.selection, self._options.selection))
-            codes = self._codes[id(settings)] = frozenset(rule.code for rule in rules)
-        unsafe = self._options.unsafe_fixes
+        resolved = self._resolve(settings)
         return _Task(
             path,
-            codes,
-            self._options.target_torch or self.configuration.target_torch(folder),
+            self.codes(path, settings),
+            self.target_torch(folder),
             self._options.fix,
             self._options.write,
-            settings.unsafe_fixes if unsafe is None else unsafe,
+            self.unsafe_fixes(settings),
+            resolved.fixable,
+            resolved.severities,
         )
 
 
@@ -143,12 +201,13 @@ def _treat(document: Document, task: _Task) -> Report:
     from amplint.fixer import Fixer
 
     registered = installed().rules
-    fixer = Fixer([rule for rule in registered if rule.code in task.codes], registered, task.target_torch)
+    selected = [rule for rule in registered if rule.code in task.codes]
+    fixer = Fixer(selected, registered, task.target_torch, fixable=task.fixable)
     if not task.fix:
         result = fixer.lint(document)
         return Report(
             document,
-            result.findings,
+            _weighed(result.findings, task),
             problems=_said(result.crashes),
             unsafe_fixes=task.unsafe_fixes,
             left=result.left,
@@ -160,16 +219,23 @@ def _treat(document: Document, task: _Task) -> Report:
             fixed.document.write()
         except DocumentError as error:
             before = fixer.lint(document)
-            return Report(document, before.findings, (), (*problems, error.message), unsafe_fixes=task.unsafe_fixes)
+            findings = _weighed(before.findings, task)
+            return Report(document, findings, (), (*problems, error.message), unsafe_fixes=task.unsafe_fixes)
     return Report(
         fixed.document,
-        fixed.remaining.findings,
-        fixed.healed,
+        _weighed(fixed.remaining.findings, task),
+        _weighed(fixed.healed, task),
         problems,
         document,
         unsafe_fixes=task.unsafe_fixes,
         left=fixed.remaining.left,
     )
+
+
+def _weighed(findings: tuple[Finding, ...], task: _Task) -> tuple[Finding, ...]:
+    """``findings`` with the severities that the settings give them."""
+    given = task.severities
+    return tuple(replace(each, severity=given[each.code]) if each.code in given else each for each in findings)
 
 
 def _said(errors: Iterable[Exception]) -> tuple[str, ...]:

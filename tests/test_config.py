@@ -12,12 +12,13 @@ import pytest
 from amplint.config import (
     ConfigError,
     Configuration,
+    Layer,
     Selection,
     Settings,
     parse_target_torch,
-    required_torch,
     select_rules,
 )
+from amplint.config.requirements import required_torch
 from amplint.registry import UnknownRule, installed
 
 if sys.version_info >= (3, 11):
@@ -52,8 +53,8 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         output-format = "concise"
         """,
     )
-    assert read.selection == Selection(("DEMO",), ("DEMO002",), ("DEMO101",))
-    assert read.exclude == ("old", "gen_*.py")
+    assert read.selections == (Selection(("DEMO",), ("DEMO002",), ("DEMO101",)),)
+    assert [patterns.patterns for patterns in read.exclude] == [("old",), ("gen_*.py",)]
     assert read.target_torch is not None
     assert (read.target_torch.version, read.target_torch.source) == ((2, 1), "`target-torch` in pyproject.toml")
     assert read.unsafe_fixes is True
@@ -66,6 +67,20 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         ("selct = ['AMP']", "unknown key `selct` in .*; did you mean `select`?"),
         ("target_torch = '2.1'", "unknown key `target_torch` in .*; did you mean `target-torch`?"),
         ("zzz = 1", "unknown key `zzz` in .tool.amplint.$"),
+        ("[tool.amplint.severty]", ":2: unknown key `severty` in .*; did you mean `severity`?"),
+        ("select = []\n'ignore' = 1", ":3: `ignore` must be a list of rule codes or prefixes, not 1"),
+        ("severity = 'info'", "`severity` must be a table of rules, each with one of error, warning, info, not 'info'"),
+        ("severity.AMP902 = 'inf'", ":2: `severity.AMP902` must be one of error, .*, not 'inf'; did you mean `info`?"),
+        ("[tool.amplint.severity]\nAMP9O2 = 'info'", "unknown rule `AMP9O2` in `severity`; did you mean `AMP902`?"),
+        ("per-file-ignores = []", "`per-file-ignores` must be a table of patterns, each with a list of rules"),
+        (
+            "[tool.amplint.per-file-ignores]\n'a' = ['ALL']\n'b/*.py' = 'ALL'",
+            ":4: `per-file-ignores.\"b/\\*.py\"` must be a list of rule codes or prefixes, not 'ALL'",
+        ),
+        ("include-docs = 1", "`include-docs` must be true or false"),
+        ("extend = ['a']", "`extend` must be the path of another configuration"),
+        ("extend = 'none.toml'", ":2: `extend` names .*none.toml, which is no file"),
+        ("extend = 'pyproject.toml'", ":2: `extend` goes round in a circle"),
         ("select = 'AMP'", "`select` must be a list of rule codes or prefixes, not 'AMP'"),
         ("select = ['AMP9O2']", "unknown rule `AMP9O2` in `select`; did you mean `AMP902`?"),
         ("exclude = [1]", "`exclude` must be a list of strings"),
@@ -99,15 +114,15 @@ def test_the_nearest_table_holds_alone(tmp_path: Path) -> None:
     other.mkdir()
     other.joinpath("pyproject.toml").write_text("[tool.ruff]\nline-length = 100\n")
     configuration = Configuration(installed())
-    assert configuration.settings(str(inner / "deep")).selection.ignore == ("DEMO002",)
+    assert configuration.settings(str(inner / "deep")).selections[-1].ignore == ("DEMO002",)
     assert configuration.settings(str(inner / "deep")).unsafe_fixes is False
-    assert configuration.settings(str(other)).selection.ignore == ("DEMO001",)
+    assert configuration.settings(str(other)).selections[-1].ignore == ("DEMO001",)
 
 
 def test_an_unrelated_file_that_is_not_toml_is_nobodys_business(tmp_path: Path) -> None:
     tmp_path.joinpath("pyproject.toml").write_text("name = {{ cookiecutter.name }}\n")
     configuration = Configuration(installed())
-    assert configuration.settings(str(tmp_path)).selection == Selection()
+    assert configuration.settings(str(tmp_path)).selections == ()
     assert configuration.target_torch(str(tmp_path)) is None
 
 
@@ -128,7 +143,8 @@ def test_an_unrelated_file_that_is_not_toml_is_nobodys_business(tmp_path: Path) 
     ],
 )
 def test_exclusion_by_name_and_by_path(tmp_path: Path, pattern: str, path: str, excluded: bool) -> None:
-    assert Settings(str(tmp_path), exclude=(pattern,)).excludes(str(tmp_path / path)) is excluded
+    settings = Settings(str(tmp_path), (Layer(str(tmp_path), {"exclude": (pattern,)}),))
+    assert settings.excludes(str(tmp_path / path)) is excluded
 
 
 def test_rules_that_are_on_by_default() -> None:

@@ -35,6 +35,9 @@ def test_ci_runs_the_readme_test_command() -> None:
 def test_the_configuration_example_is_accepted(tmp_path: Path) -> None:
     example = re.search(r"```toml\n(.*?)```", README, re.DOTALL)
     assert example is not None
-    (tmp_path / "pyproject.toml").write_text(example[1])
-    settings = Configuration(installed()).settings(str(tmp_path))
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "pyproject.toml").write_text(example[1])
+    (tmp_path / "amplint.toml").write_text("")
+    settings = Configuration(installed()).settings(str(project))
     assert settings.target_torch is not None and settings.target_torch.version == (2, 3)

@@ -7,7 +7,7 @@ import sys
 import click
 
 from amplint.cli.options import Choice, Command, complete_selectors
-from amplint.config import OUTPUT_FORMATS, ConfigError, Selection, parse_target_torch
+from amplint.config import OUTPUT_FORMATS, ConfigError, Layer, Selection, inline_layer, parse_target_torch
 from amplint.registry import UnknownRule, installed
 from amplint.rule import TargetTorch
 
@@ -29,6 +29,25 @@ def _target(context: click.Context, param: click.Parameter, value: str | None) -
         return None if value is None else parse_target_torch(value, "`--target-torch`")
     except ValueError as error:
         raise click.BadParameter(f"{error}.") from None
+
+
+def _configured(
+    config: tuple[str, ...], exclude: tuple[str, ...], extend_exclude: tuple[str, ...]
+) -> tuple[str | None, tuple[Layer, ...]]:
+    """The configuration file of the command line, and the settings that it gives by itself."""
+    import os
+
+    files = [value for value in config if os.path.isfile(value) or "=" not in value]
+    if len(files) > 1:
+        raise ConfigError("--config names several files; one of them may extend another")
+    if files and not os.path.isfile(files[0]):
+        raise ConfigError(f"--config: {files[0]} is no file, and no `key = value` either")
+    layers = [inline_layer(value, installed()) for value in config if value not in files]
+    for key, values in (("exclude", exclude), ("extend-exclude", extend_exclude)):
+        if values:
+            patterns = tuple(pattern.strip() for value in values for pattern in value.split(","))
+            layers.append(Layer(os.getcwd(), {key: patterns}))
+    return (files[0] if files else None), tuple(layers)
 
 
 @click.command(cls=Command)
@@ -78,7 +97,20 @@ def _target(context: click.Context, param: click.Parameter, value: str | None) -
 )
 @click.option("--statistics", is_flag=True, help="Print how many findings there are of each rule.")
 @click.option("--force-exclude/--no-force-exclude", default=False, help="Exclude files even if PATHS names them.")
-@click.option("--include-docs", is_flag=True, help="Lint the code blocks of Markdown and reStructuredText, too.")
+@click.option("--exclude", multiple=True, metavar="PATTERNS", help="What to leave out, instead of the usual folders.")
+@click.option("--extend-exclude", multiple=True, metavar="PATTERNS", help="What to leave out besides.")
+@click.option(
+    "--config",
+    multiple=True,
+    metavar="FILE|KEY=VALUE",
+    help="A configuration to use instead of the files' own, or a setting over what they say.",
+)
+@click.option("--isolated", is_flag=True, help="Ignore all configuration files.")
+@click.option("--show-settings", is_flag=True, help="Print the settings of the first file, and lint nothing.")
+@click.option("--show-files", is_flag=True, help="Print the files that would be linted, and lint nothing.")
+@click.option(
+    "--include-docs/--no-include-docs", default=None, help="Lint code blocks of Markdown and reStructuredText, too."
+)
 @click.option("--stdin-filename", type=click.Path(), help="The name that standard input is linted under.")
 @click.option(
     "--color",
@@ -108,7 +140,13 @@ def check(
     output_file: str | None,
     statistics: bool,
     force_exclude: bool,
-    include_docs: bool,
+    exclude: tuple[str, ...],
+    extend_exclude: tuple[str, ...],
+    config: tuple[str, ...],
+    isolated: bool,
+    show_settings: bool,
+    show_files: bool,
+    include_docs: bool | None,
     stdin_filename: str | None,
     color: str,
     exit_zero: bool,
@@ -139,6 +177,11 @@ def check(
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")
     fixing = diff or fix_only or bool(fix)
+    try:
+        file, overrides = _configured(config, exclude, extend_exclude)
+    except ConfigError as error:
+        print(f"amplint: {error}", file=sys.stderr)
+        context.exit(2)
     options = Options(
         selection=Selection(select, ignore or (), extend_select or ()),
         target_torch=target_torch,
@@ -147,9 +190,17 @@ def check(
         unsafe_fixes=unsafe_fixes,
         force_exclude=force_exclude,
         include_docs=include_docs,
+        config_file=file,
+        isolated=isolated,
+        overrides=overrides,
     )
-    project = Project(options)
     try:
+        project = Project(options)
+        if show_settings or show_files:
+            from amplint.cli.settings import print_files, print_settings
+
+            show = print_settings if show_settings else print_files
+            context.exit(show(project, (stdin_filename or "stdin.py",) if stdin else paths or (".",)))
         presentation = Presentation(
             output_format or project.configuration.settings(os.getcwd()).output_format or "full",
             output_file,
