@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # LibCST is imported only when a document needs a tree
     import libcst as cst
 
     from amplint.flow import ProtocolReport
+    from amplint.precision import PrecisionReport
     from amplint.syntax.names import Names
     from amplint.syntax.tree import InvalidSyntax, SyntaxTree
     from amplint.training.training import Training
@@ -78,6 +79,13 @@ class Context:
         from amplint.training.training import Training
 
         return Training(self.names)
+
+    @cached_property
+    def precision(self) -> PrecisionReport:
+        """Where autocast is on, and which operations meet which dtypes."""
+        from amplint.precision import interpret
+
+        return interpret(self.tree, self.names)
 
     def finding(
         self,

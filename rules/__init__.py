@@ -3,6 +3,15 @@
 from __future__ import annotations
 
 from amplint.rule import Rule
+from amplint.rules.autocast.amp303_bce_under_autocast import BceUnderAutocast
+from amplint.rules.autocast.amp304_cpu_autocast_dtype import CpuAutocastDtype
+from amplint.rules.autocast.amp305_autocast_on_generator import AutocastOnGenerator
+from amplint.rules.autocast.amp306_custom_function_unaware import CustomFunctionUnaware
+from amplint.rules.autocast.amp307_no_grad_poisons_cache import NoGradPoisonsCache
+from amplint.rules.autocast.amp308_island_without_float import IslandWithoutFloat
+from amplint.rules.autocast.amp309_loss_outside_autocast import LossOutsideAutocast
+from amplint.rules.expectations.amp501_cpu_autocast_speed import CpuAutocastSpeed
+from amplint.rules.expectations.amp502_scale_sync import ScaleSync
 from amplint.rules.internal.amp902_invalid_syntax import InvalidSyntaxRule
 from amplint.rules.migration.amp201_deprecated_cuda_amp import DeprecatedCudaAmp
 from amplint.rules.migration.amp202_deprecated_custom_fwd import DeprecatedCustomFwd
@@ -11,6 +20,8 @@ from amplint.rules.migration.amp204_apex_amp import ApexAmp
 from amplint.rules.migration.amp205_wrong_migration_argument import WrongMigrationArgument
 from amplint.rules.migration.amp207_bad_device_type import BadDeviceType
 from amplint.rules.migration.amp208_autocast_not_entered import AutocastNotEntered
+from amplint.rules.numerics.amp401_half_overflow_constant import HalfOverflowConstant
+from amplint.rules.numerics.amp402_half_underflow_epsilon import HalfUnderflowEpsilon
 from amplint.rules.protocol.amp101_step_bypasses_scaler import StepBypassesScaler
 from amplint.rules.protocol.amp102_missing_update import MissingUpdate
 from amplint.rules.protocol.amp114_scaler_recreated import ScalerRecreated
@@ -26,5 +37,16 @@ RULES: tuple[type[Rule], ...] = (
     WrongMigrationArgument,
     BadDeviceType,
     AutocastNotEntered,
+    BceUnderAutocast,
+    CpuAutocastDtype,
+    AutocastOnGenerator,
+    CustomFunctionUnaware,
+    NoGradPoisonsCache,
+    IslandWithoutFloat,
+    LossOutsideAutocast,
+    HalfOverflowConstant,
+    HalfUnderflowEpsilon,
+    CpuAutocastSpeed,
+    ScaleSync,
     InvalidSyntaxRule,
 )

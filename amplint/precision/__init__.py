@@ -1,0 +1,42 @@
+"""Where autocast is on and which tensors may be half: a document's values interpreted over its statements."""
+
+from __future__ import annotations
+
+from amplint.precision.interpreter import PrecisionReport, State, Use, decorator_name, interpret, is_generator
+from amplint.precision.values import (
+    Autocast,
+    Class,
+    Constant,
+    DType,
+    Entered,
+    Function,
+    Instance,
+    Made,
+    Named,
+    Number,
+    Tensor,
+    Unknown,
+    Value,
+)
+
+__all__ = [
+    "Autocast",
+    "Class",
+    "Constant",
+    "DType",
+    "Entered",
+    "Function",
+    "Instance",
+    "Made",
+    "Named",
+    "Number",
+    "PrecisionReport",
+    "State",
+    "Tensor",
+    "Unknown",
+    "Use",
+    "Value",
+    "decorator_name",
+    "interpret",
+    "is_generator",
+]

@@ -1,0 +1,200 @@
+"""# half-overflow-constant (AMP401)
+
+## What it does
+Finds a finite constant beyond 65504, the largest float16, that is put into a tensor which is float16 in a region or by
+a cast: `masked_fill`, `fill_`, `full`, `torch.where`, an addition, an assignment to items.
+
+## Why is this bad?
+`masked_fill`, `fill_`, `full`, `pad` and `index_fill` raise `RuntimeError: value cannot be converted to type
+c10::Half without overflow`. `torch.where`, `+`, `torch.tensor` and an assignment to items say nothing and put an
+infinity there: a row of scores that is masked everywhere becomes NaN in the softmax instead of uniform.
+
+## Example
+```python
+with torch.autocast("cuda"):
+    scores = q @ k.transpose(-2, -1)
+    scores = scores.masked_fill(mask, -1e9)
+```
+
+## Use instead
+```python
+with torch.autocast("cuda"):
+    scores = q @ k.transpose(-2, -1)
+    scores = scores.masked_fill(mask, torch.finfo(scores.dtype).min)
+```
+
+## Fix safety
+The fix is unsafe: it puts `torch.finfo(x.dtype).min`, or `.max`, in the place of the constant, which is another number.
+It is offered where the constant is written in the call and the tensor has a name.
+
+## References
+- [torch.finfo](https://docs.pytorch.org/docs/stable/type_info.html#torch.finfo)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from amplint.findings import Applicability, Finding, Fix, Severity
+from amplint.rule import Context, Rule
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+    from amplint.precision import Tensor, Use, Value
+
+_LARGEST = 65504.0
+# where the constant stands among the arguments of the function, the tensor included, and its keyword
+_FILLING = {
+    "masked_fill": (2, "value"),
+    "masked_fill_": (2, "value"),
+    "fill_": (1, "value"),
+    "fill": (1, "value"),
+    "index_fill": (3, "value"),
+    "index_fill_": (3, "value"),
+    "full_like": (1, "fill_value"),
+    "new_full": (2, "fill_value"),
+    "pad": (3, "value"),
+}
+_MADE = {"full": (1, "fill_value"), "tensor": (0, "data"), "as_tensor": (0, "data")}
+_RAISING = {*_FILLING, "full"}
+
+
+class HalfOverflowConstant(Rule):
+    """A constant that float16 cannot hold."""
+
+    code = "AMP401"
+    name = "half-overflow-constant"
+    severity = Severity.ERROR
+    since = "0.1.0"
+    summary = "a constant beyond 65504 put into a tensor that may be float16"
+    fixable = "sometimes"
+    mentions = (b"autocast", b"float16", b"half")
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        """Yield the constants' places."""
+        text = context.document.text
+        if not ("autocast" in text or "float16" in text or "half" in text):
+            return
+        seen: set[object] = set()
+        for use in context.precision.uses:
+            if use.state.doubtful or use.node in seen:
+                continue
+            found = self._overflow(use)
+            if found is None:
+                continue
+            tensor, value = found
+            seen.add(use.node)
+            outcome = (
+                "this raises a RuntimeError"
+                if use.name in _RAISING
+                else "this puts an infinity there, without an error"
+            )
+            fix = self._fix(context, use, value)
+            yield context.finding(
+                self,
+                use.node,
+                f"{value:g} is beyond 65504, the largest float16: {outcome}",
+                help="Use `torch.finfo(x.dtype).min` (or `.max`) of the tensor's own dtype.",
+                related=(context.related(tensor.origin, "this is float16"),) if tensor.origin is not None else (),
+                candidates=(fix,) if fix is not None else (),
+                no_fix_reason=None if fix else "the constant, or a name of the tensor, is not at hand here",
+            )
+
+    def _overflow(self, use: Use) -> tuple[Tensor, float] | None:
+        from amplint.precision import DType, Tensor
+
+        operands = use.operands
+        value: Value | None
+        tensor: Value | None = operands[0] if operands else None
+        if use.name in _FILLING:
+            value = _argument(use, *_FILLING[use.name])
+        elif use.name in _MADE:
+            dtype = use.arguments.get(None, "dtype")
+            tensor = Tensor("float16") if dtype == DType("float16") else None
+            value = _argument(use, *_MADE[use.name])
+        elif use.name == "where":
+            given = _where(use)
+            if given is None:
+                return None
+            tensor, value = given
+        elif use.name in ("__add__", "__sub__") and len(operands) == 2:
+            tensor, value = operands
+            if not isinstance(tensor, Tensor):
+                tensor, value = value, tensor
+        elif use.name == "__setitem__":
+            tensor, value = operands
+        else:
+            return None
+        number = _number(value)
+        if number is None or not math.isfinite(number) or abs(number) <= _LARGEST:
+            return None
+        if not isinstance(tensor, Tensor) or not tensor.is_half or not tensor.certain:
+            return None
+        return tensor, number
+
+    def _fix(self, context: Context, use: Use, value: float) -> Fix | None:
+        import libcst as cst
+
+        from amplint.syntax.names import dotted_name
+
+        call = use.node
+        if not isinstance(call, cst.Call) or use.name not in ("masked_fill", "masked_fill_", "full_like"):
+            return None
+        method = not _is_function(use)
+        owner = call.func.value if isinstance(call.func, cst.Attribute) and method else None
+        index, keyword = _FILLING[use.name]
+        named = [a for a in call.args if a.keyword is not None and a.keyword.value == keyword]
+        place = named[0] if named else _positional(call, index - (1 if method else 0))
+        tensor = owner if owner is not None else _first(call)
+        name = dotted_name(tensor) if isinstance(tensor, (cst.Name, cst.Attribute)) else None
+        if place is None or name is None or place.value.lpar or not self._torch(context):
+            return None
+        limit = "max" if value > 0 else "min"
+        edit = context.document.edit(*context.tree.span(place.value), f"torch.finfo({name}.dtype).{limit}")
+        return Fix(f"Use the {'largest' if value > 0 else 'lowest'} number of its dtype", (edit,), Applicability.UNSAFE)
+
+    def _torch(self, context: Context) -> bool:
+        binding = context.names.root.bindings.get("torch")
+        return binding is not None and binding.qualified == {"torch"} and not binding.ambiguous
+
+
+def _is_function(use: Use) -> bool:
+    from amplint.precision import Named
+
+    return isinstance(use.callee, Named)
+
+
+def _argument(use: Use, index: int, keyword: str) -> Value | None:
+    """An argument by its place among the operands, where the tensor of a method is the first."""
+    shift = 0 if _is_function(use) else 1
+    return use.arguments.get(index - shift, keyword)
+
+
+def _where(use: Use) -> tuple[Value, Value] | None:
+    given = use.arguments.positional
+    if _is_function(use):
+        return (given[1], given[2]) if len(given) == 3 and _number(given[1]) is None else _reversed(given)
+    return (use.operands[0], given[1]) if len(given) == 2 else None
+
+
+def _reversed(given: tuple[Value, ...]) -> tuple[Value, Value] | None:
+    return (given[2], given[1]) if len(given) == 3 else None
+
+
+def _number(value: Value | None) -> float | None:
+    from amplint.precision import Constant
+
+    return value.number if isinstance(value, Constant) else None
+
+
+def _positional(call: cst.Call, index: int) -> cst.Arg | None:
+    given = [a for a in call.args if a.keyword is None and not a.star]
+    return given[index] if 0 <= index < len(given) else None
+
+
+def _first(call: cst.Call) -> cst.BaseExpression | None:
+    place = _positional(call, 0)
+    return place.value if place is not None else None
