@@ -31,8 +31,26 @@ class EventKind(enum.Enum):
     UPDATE = "update"
     CLEAR_GRADS = "clear-grads"
     CLIP = "clip"
+    """Gradients were clipped: those of all ``optimizers`` where ``certain``, else of some of them."""
     USE_GRADS = "use-grads"
-    """Gradients of ``optimizers`` were read or changed by hand."""
+    """Gradients of ``optimizers`` were read or changed by hand; ``certain`` as for a clip."""
+    UNSEEN_BACKWARD = "unseen-backward"
+    """Something unseen may have accumulated gradients into some of ``optimizers``."""
+    SCALE = "scale"
+    """``scaler`` scaled a loss."""
+    RESCALE = "rescale"
+    """``scaler`` scaled a loss that was scaled before, by itself or by another."""
+    USE_LOSS = "use-loss"
+    """A loss that ``scaler`` scaled was used as if it were the loss."""
+    CLOSURE_STEP = "closure-step"
+    """``scaler`` is about to step ``optimizers`` with a closure, or such as cannot do without one."""
+    WRONG_ARGUMENT = "wrong-argument"
+    """A method of ``scaler`` was given what it cannot work with."""
+    SCHEDULE = "schedule"
+    """The learning rates of ``optimizers`` were moved on."""
+    ENTER_AUTOCAST = "enter-autocast"
+    """A region of autocast begins, ``certain`` where it is enabled."""
+    EXIT_AUTOCAST = "exit-autocast"
     FORGET = "forget"
     """Something unseen may have happened to ``scaler`` (None: to no scaler) and to the gradients of ``optimizers``."""
     RENEW = "renew"
@@ -63,6 +81,10 @@ class Content(enum.Enum):
     UNSCALED = "unscaled"
     SPENT = "spent"
     """Unscaled and stepped by the scaler already."""
+    BYPASSED = "bypassed"
+    """Scaled, and used so by a plain step already."""
+    CLEARED = "cleared"
+    """Scaled or unscaled, and cleared at ``site`` before any step used it."""
     UNKNOWN = "unknown"
 
 
@@ -76,6 +98,8 @@ class Mark:
     certain: bool = True
     updated_at: Key | None = None
     """Where the scaler was updated while this gradient was waiting for its step."""
+    scheduled_at: Key | None = None
+    """Where the learning rate was moved on while this gradient was waiting for its step."""
 
 
 UNSEEN = frozenset({Mark(Content.UNKNOWN)})
@@ -109,6 +133,8 @@ class ScalerState:
     records: tuple[Record, ...] = ()
     complete: bool = False
     """Whether the records are all there is: False when an unseen caller may have unscaled or stepped before."""
+    scaled_since: bool = False
+    """Whether a loss was scaled since the last update: if not, none carries the present scale."""
 
     def of(self, optimizer: Key) -> Record | None:
         """The record of ``optimizer``, or None if the scaler is ready for it (or was never seen with it)."""
@@ -129,6 +155,15 @@ class ScalerState:
         steps = [record for record in self.records if record.stage is Stage.STEPPED]
         owing = steps or self.records
         return owing[-1] if owing else None
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """An autocast region that the program is in, and where weights were changed inside it."""
+
+    site: Key
+    enabled: bool = True
+    stepped_at: Key | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,13 +190,15 @@ class Violation:
 
 @dataclass(frozen=True)
 class ProtocolState:
-    """All scalers and all optimizers' gradients at one moment. Treat both mappings as read-only."""
+    """All scalers, all optimizers' gradients and the regions at one moment. Treat both mappings as read-only."""
 
     scalers: dict[Key, ScalerState] = field(default_factory=dict)
     gradients: dict[Key, frozenset[Mark]] = field(default_factory=dict)
+    regions: tuple[Region, ...] = ()
+    """The autocast regions that the program is in, the innermost last."""
 
     def __hash__(self) -> int:
-        return hash((frozenset(self.scalers.items()), frozenset(self.gradients.items())))
+        return hash((frozenset(self.scalers.items()), frozenset(self.gradients.items()), self.regions))
 
     def scaler(self, scaler: Key) -> ScalerState:
         """The state of ``scaler``; one never heard of has an unseen past."""
@@ -186,6 +223,13 @@ class ProtocolState:
 Step = tuple[ProtocolState, tuple[Violation, ...]]
 
 
+def surely(marks: frozenset[Mark], fits: Callable[[Mark], bool]) -> list[Mark]:
+    """The marks that fit, if gradients of such a kind are surely there: one is certain, or there are no others."""
+    fitting = sorted((mark for mark in marks if fits(mark)), key=lambda mark: repr(mark.site))
+    certain = [mark for mark in fitting if mark.certain]
+    return certain or (fitting if len(fitting) == len(marks) else [])
+
+
 def advance(state: ProtocolState, event: Event) -> Step:
     """The state after ``event``, and what was wrong about it.
 
@@ -198,20 +242,60 @@ def _new_scaler(state: ProtocolState, event: Event) -> Step:
     return state.with_scaler(event.scaler, ScalerState(complete=True)), ()
 
 
+def _scale(state: ProtocolState, event: Event) -> Step:
+    scaler = state.scaler(event.scaler)
+    return state if scaler.scaled_since else state.with_scaler(event.scaler, replace(scaler, scaled_since=True)), ()
+
+
 def _backward(state: ProtocolState, event: Event) -> Step:
     content = Content.PLAIN if event.scaler is None else Content.SCALED
     mark = Mark(content, event.scaler, event.site, event.certain)
     violations: list[Violation] = []
+    violations += _runs_in_region(state, event)
     for optimizer in event.optimizers:
         marks = state.marks(optimizer)
         if event.certain and event.scaler is not None:
             violations += _accumulates_wrongly(marks, event, optimizer)
-        state = state.with_marks([optimizer], frozenset(m for m in marks if m.content is not Content.SPENT) | {mark})
+        state = state.with_marks([optimizer], frozenset(m for m in marks if m.content not in _GONE) | {mark})
     for key, scaler in state.scalers.items():
         if any(not record.backward_since for record in scaler.records):
             records = tuple(replace(record, backward_since=True) for record in scaler.records)
             state = state.with_scaler(key, replace(scaler, records=records))
     return state, tuple(violations)
+
+
+_ACCUMULATED = (Content.PLAIN, Content.SCALED, Content.UNKNOWN)
+"""What only backwards have made."""
+_GONE = (Content.SPENT, Content.CLEARED, Content.BYPASSED)
+"""What a gradient held that the next backward begins anew."""
+
+
+def _runs_in_region(state: ProtocolState, event: Event) -> Iterable[Violation]:
+    if not state.regions or not state.regions[-1].enabled:
+        return
+    region = state.regions[-1]
+    yield Violation(
+        "AMP302",
+        event.site,
+        "backward() inside the autocast region: only the forward pass and the loss belong there",
+        event.scaler,
+        causes=(Cause("the region begins here", region.site),),
+    )
+    for stepped in dict.fromkeys(region.stepped_at for region in state.regions if region.stepped_at is not None):
+        yield Violation(
+            "AMP301",
+            stepped,
+            "weights change inside an autocast region that goes on with its cached half-precision copies of them",
+            event.scaler,
+            causes=(Cause("the region begins here", region.site), Cause("the stale weights are used for", event.site)),
+        )
+
+
+def _with_step_in_regions(state: ProtocolState, event: Event) -> ProtocolState:
+    if not state.regions or all(region.stepped_at is not None for region in state.regions):
+        return state
+    regions = tuple(replace(region, stepped_at=region.stepped_at or event.site) for region in state.regions)
+    return replace(state, regions=regions)
 
 
 def _accumulates_wrongly(marks: frozenset[Mark], event: Event, optimizer: Key) -> Iterable[Violation]:
@@ -248,7 +332,9 @@ def _unscale(state: ProtocolState, event: Event) -> Step:
         wrong = tuple(_unscales_wrongly(scaler, event, optimizer))
         violations += wrong
         scaler = _as_intended(scaler, wrong)
-        violations += _takes_plain_gradients(state.marks(optimizer), event, optimizer)
+        marks = state.marks(optimizer)
+        violations += _takes_plain_gradients(marks, event, optimizer)
+        violations += _comes_too_late(marks, event, optimizer)
         state = state.with_scaler(event.scaler, scaler.record(optimizer, Stage.UNSCALED, event.site))
         mark = Mark(Content.UNSCALED, event.scaler, event.site)
         state = state.with_marks([optimizer], frozenset({mark}))
@@ -298,16 +384,55 @@ def _missing_update(scaler: ScalerState, event: Event) -> Violation:
 
 
 def _takes_plain_gradients(marks: frozenset[Mark], event: Event, optimizer: Key) -> Iterable[Violation]:
-    for mark in marks:
-        if mark.content is Content.PLAIN and mark.certain:
-            yield Violation(
-                "AMP105",
-                mark.site,
-                "backward() without scaler.scale(): the scaler will divide these gradients by the loss scale",
-                event.scaler,
-                optimizer,
-                (Cause("divided by the scale here", event.site),),
-            )
+    for mark in surely(marks, lambda mark: mark.content is Content.PLAIN):
+        yield Violation(
+            "AMP105",
+            mark.site,
+            "backward() without scaler.scale(): the scaler will divide these gradients by the loss scale",
+            event.scaler,
+            optimizer,
+            (Cause("divided by the scale here", event.site),),
+        )
+
+
+def _comes_too_late(marks: frozenset[Mark], event: Event, optimizer: Key) -> Iterable[Violation]:
+    """What stands between a backward and the unscale or step that needs its gradients as they were."""
+    for mark in surely(marks, lambda mark: mark.updated_at is not None and mark.scaler == event.scaler):
+        yield Violation(
+            "AMP107",
+            mark.updated_at,
+            "scaler.update() before the last of the optimizers has stepped",
+            event.scaler,
+            optimizer,
+            (Cause("this still needs the old scale", event.site),),
+        )
+    yield from _clears_before(marks, event, optimizer)
+
+
+def _clears_before(marks: frozenset[Mark], event: Event, optimizer: Key) -> Iterable[Violation]:
+    for mark in surely(marks, lambda mark: mark.content is Content.CLEARED and mark.site is not None):
+        yield Violation(
+            "AMP108",
+            mark.site,
+            "gradients are cleared between backward() and the step that should use them",
+            event.scaler if event.scaler is not None else mark.scaler,
+            optimizer,
+            (Cause("nothing is left of them here", event.site),),
+        )
+
+
+def _schedules_before(marks: frozenset[Mark], event: Event, optimizer: Key) -> Iterable[Violation]:
+    scheduled = {mark.scheduled_at for mark in marks}
+    if len(scheduled) != 1 or None in scheduled:  # a backward since begins another count
+        return
+    yield Violation(
+        "AMP116",
+        scheduled.pop(),
+        "the learning rate is moved on before the step that it is meant to follow",
+        event.scaler,
+        optimizer,
+        (Cause("the step is here", event.site),),
+    )
 
 
 def _scaler_step(state: ProtocolState, event: Event) -> Step:
@@ -321,21 +446,11 @@ def _scaler_step(state: ProtocolState, event: Event) -> Step:
             scaler = _as_intended(scaler, (again,))
         if before is None:
             violations += _takes_plain_gradients(marks, event, optimizer)
-        for mark in marks:
-            if mark.updated_at is not None and mark.certain and mark.scaler == event.scaler:
-                violations.append(
-                    Violation(
-                        "AMP107",
-                        mark.updated_at,
-                        "scaler.update() before the last of the optimizers has stepped",
-                        event.scaler,
-                        optimizer,
-                        (Cause("this step still needs the old scale", event.site),),
-                    )
-                )
+        violations += _comes_too_late(marks, event, optimizer)
+        violations += _schedules_before(marks, event, optimizer)
         state = state.with_scaler(event.scaler, scaler.record(optimizer, Stage.STEPPED, event.site))
         state = state.with_marks([optimizer], frozenset({Mark(Content.SPENT, event.scaler, event.site)}))
-    return state, tuple(violations)
+    return _with_step_in_regions(state, event), tuple(violations)
 
 
 def _steps_again(scaler: ScalerState, before: Record, event: Event, optimizer: Key) -> Violation:
@@ -354,7 +469,11 @@ def _steps_again(scaler: ScalerState, before: Record, event: Event, optimizer: K
 def _optimizer_step(state: ProtocolState, event: Event) -> Step:
     violations: list[Violation] = []
     for optimizer in event.optimizers:
-        mark = _bypassed(state.marks(optimizer), event.certain)
+        marks = state.marks(optimizer)
+        if all(mark.content is Content.CLEARED for mark in marks):
+            violations += _clears_before(marks, event, optimizer)
+            state = state.with_marks([optimizer], frozenset())
+        mark = _bypassed(marks, event.certain)
         if mark is None:
             continue
         how, why = _BYPASS[mark.content]
@@ -366,10 +485,7 @@ def _optimizer_step(state: ProtocolState, event: Event) -> Step:
                 mark.scaler,
                 optimizer,
                 (
-                    Cause(
-                        f"{mark.content.value} here" if mark.content is not Content.SPENT else "stepped here",
-                        mark.site,
-                    ),
+                    Cause(_DONE[mark.content], mark.site),
                 ),
             )
         )
@@ -377,17 +493,30 @@ def _optimizer_step(state: ProtocolState, event: Event) -> Step:
         scaler = state.scaler(mark.scaler)
         records = tuple(record for record in scaler.records if record.optimizer != optimizer)
         state = state.with_scaler(mark.scaler, replace(scaler, records=records, complete=False))
-        state = state.with_marks([optimizer], UNSEEN)
-    return state, tuple(violations)
+        left = {replace(mark, content=Content.BYPASSED)} if mark.content in _CARRYING else UNSEEN
+        state = state.with_marks([optimizer], frozenset(left))
+    return _with_step_in_regions(state, event), tuple(violations)
 
 
+_CARRYING = (Content.SCALED, Content.BYPASSED)
+"""What carries the loss scale."""
+_SCALED = ("a gradient scaler scaled", "the weights move by the loss scale times too much")
 _BYPASS = {
-    Content.SCALED: ("a gradient scaler scaled", "the weights move by the loss scale times too much"),
+    Content.SCALED: _SCALED,
+    Content.BYPASSED: _SCALED,
     Content.UNSCALED: ("a gradient scaler unscaled", "a step with inf or NaN gradients is not skipped"),
     Content.SPENT: (
         "the scaler has already stepped with",
         "the weights move twice, and without its inf check",
     ),
+}
+
+
+_DONE = {
+    Content.SCALED: "scaled here",
+    Content.BYPASSED: "scaled here",
+    Content.UNSCALED: "unscaled here",
+    Content.SPENT: "stepped here",
 }
 
 
@@ -419,22 +548,72 @@ def _update(state: ProtocolState, event: Event) -> Step:
 
 def _clear_grads(state: ProtocolState, event: Event) -> Step:
     state = _note_cleared(state, event)
-    return state.with_marks(event.optimizers, frozenset() if event.certain else UNSEEN), ()
+    for optimizer in event.optimizers:
+        state = state.with_marks([optimizer], _cleared(state.marks(optimizer), event) if event.certain else UNSEEN)
+    return state, ()
+
+
+def _cleared(marks: frozenset[Mark], event: Event) -> frozenset[Mark]:
+    """What is left of gradients after a clear: that they were there and no step has used them."""
+    lost = surely(marks, lambda mark: mark.content in (Content.SCALED, Content.UNSCALED, Content.CLEARED))
+    if not lost:
+        return frozenset()
+    first = lost[0]
+    site = first.site if first.content is Content.CLEARED else event.site
+    return frozenset({Mark(Content.CLEARED, first.scaler, site)})
 
 
 def _gradients_used(code: str, how: str) -> Callable[[ProtocolState, Event], Step]:
     def transition(state: ProtocolState, event: Event) -> Step:
         violations = []
         for optimizer in event.optimizers:
-            scaled = [mark for mark in state.marks(optimizer) if mark.content is Content.SCALED and mark.certain]
-            if scaled and event.certain:
-                mark = min(scaled, key=lambda mark: repr(mark.site))
-                causes = (Cause("scaled here", mark.site),)
+            # whatever else they hold from an unseen past, what was added since carries the scale
+            scaled = surely(state.marks(optimizer) - UNSEEN, lambda mark: mark.content in _CARRYING)
+            if scaled:
+                causes = (Cause("scaled here", scaled[0].site),)
                 message = f"gradients are {how} while they carry the loss scale"
-                violations.append(Violation(code, event.site, message, mark.scaler, optimizer, causes))
-        return state, tuple(violations)
+                violations.append(Violation(code, event.site, message, scaled[0].scaler, optimizer, causes))
+        # of which optimizer they are makes no difference where those of all carry the scale
+        return state, tuple(violations) if event.certain or len(violations) == len(event.optimizers) else ()
 
     return transition
+
+
+def _unseen_backward(state: ProtocolState, event: Event) -> Step:
+    mark = Mark(Content.UNKNOWN, site=event.site, certain=False)
+    for optimizer in event.optimizers:
+        state = state.with_marks([optimizer], state.marks(optimizer) | {mark})
+    return state, ()
+
+
+def _always(code: str, message: str) -> Callable[[ProtocolState, Event], Step]:
+    """A transition that is wrong in any state and changes none."""
+
+    def transition(state: ProtocolState, event: Event) -> Step:
+        optimizer = event.optimizers[0] if event.optimizers else None
+        return state, (Violation(code, event.site, message, event.scaler, optimizer),)
+
+    return transition
+
+
+def _schedule(state: ProtocolState, event: Event) -> Step:
+    for optimizer in event.optimizers:
+        marks = frozenset(
+            replace(mark, scheduled_at=mark.scheduled_at or event.site)
+            if mark.content in (Content.SCALED, Content.UNSCALED)
+            else mark
+            for mark in state.marks(optimizer)
+        )
+        state = state.with_marks([optimizer], marks)
+    return state, ()
+
+
+def _enter_autocast(state: ProtocolState, event: Event) -> Step:
+    return replace(state, regions=(*state.regions, Region(event.site, event.certain))), ()
+
+
+def _exit_autocast(state: ProtocolState, event: Event) -> Step:
+    return replace(state, regions=state.regions[:-1]), ()
 
 
 def _forget(state: ProtocolState, event: Event) -> Step:
@@ -466,7 +645,7 @@ def _renew(state: ProtocolState, event: Event) -> Step:
     state = replace(state, scalers=scalers)
     for optimizer in event.optimizers:
         # what a backward accumulated it may have accumulated into the next one as well
-        kept_marks = frozenset(m for m in state.marks(optimizer) if m.content in (Content.PLAIN, Content.SCALED))
+        kept_marks = frozenset(mark for mark in state.marks(optimizer) if mark.content in _ACCUMULATED)
         state = state.with_marks([optimizer], kept_marks or UNSEEN)
     return state, ()
 
@@ -491,6 +670,15 @@ _TRANSITIONS: dict[EventKind, Callable[[ProtocolState, Event], Step]] = {
     EventKind.CLEAR_GRADS: _clear_grads,
     EventKind.CLIP: _gradients_used("AMP103", "clipped"),
     EventKind.USE_GRADS: _gradients_used("AMP104", "used"),
+    EventKind.UNSEEN_BACKWARD: _unseen_backward,
+    EventKind.SCALE: _scale,
+    EventKind.RESCALE: _always("AMP111", "a loss is scaled a second time: its gradients are the scale too large"),
+    EventKind.USE_LOSS: _always("AMP112", "a scaled loss is used as if it were the loss: it is the scale too large"),
+    EventKind.CLOSURE_STEP: _always("AMP113", "a gradient scaler cannot step with a closure"),
+    EventKind.WRONG_ARGUMENT: _always("AMP121", "a gradient scaler cannot work with this argument"),
+    EventKind.SCHEDULE: _schedule,
+    EventKind.ENTER_AUTOCAST: _enter_autocast,
+    EventKind.EXIT_AUTOCAST: _exit_autocast,
     EventKind.FORGET: _forget,
     EventKind.RENEW: _renew,
     EventKind.RETIRE: _retire,

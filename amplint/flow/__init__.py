@@ -6,7 +6,7 @@ Importing this package imports LibCST.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import libcst as cst
 
@@ -31,6 +31,10 @@ class ProtocolReport:
     """The sites at which each scaler's methods are called."""
     unbound: frozenset[int]
     """The sites at which a scaler's method is called though the scaler is None or not bound there on some path."""
+    undefined: frozenset[int] = frozenset()
+    """Those of them where some run surely meets a name that is not bound."""
+    given: dict[Hashable, set[int]] = field(default_factory=dict)
+    """The sites at which each optimizer is given to a scaler."""
     left: tuple[str, ...] = ()
 
     def scope(self, site: object) -> Scope:
@@ -52,7 +56,7 @@ def explore(tree: SyntaxTree, names: Names) -> ProtocolReport:
         prune(program)
         exploration = Explorer(program, tree.text).run()
     except RecursionError:
-        return ProtocolReport((), (), (), {}, frozenset(), ("<module>",))
+        return ProtocolReport((), (), (), {}, frozenset(), left=("<module>",))
     violations = sorted(exploration.violations, key=lambda found: (found.violation.site, found.violation.code))
     return ProtocolReport(
         tuple(violations),
@@ -60,5 +64,7 @@ def explore(tree: SyntaxTree, names: Names) -> ProtocolReport:
         tuple(program.scopes),
         dict(exploration.uses),
         frozenset(exploration.unbound),
+        frozenset(exploration.undefined),
+        dict(exploration.given),
         tuple(exploration.left),
     )

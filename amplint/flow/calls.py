@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from amplint.flow import program as ir
+from amplint.flow.evidence import name_of
 from amplint.flow.expressions import Expressions, Outcomes
 from amplint.flow.machine import MAX_DEPTH, Frame, is_each
 from amplint.flow.paths import Path, Variables
 from amplint.flow.values import (
     NONE,
+    Autocast,
     Condition,
     Imported,
     Instance,
@@ -22,14 +25,17 @@ from amplint.flow.values import (
     Routine,
     Scaled,
     Scaler,
+    Schedule,
     Several,
     Table,
     Type,
     Unknown,
     Value,
     key_of,
+    named_parts,
 )
 from amplint.flow.vocabulary import (
+    AUTOCASTS,
     AUTOGRAD_BACKWARD,
     CLIP_FUNCTIONS,
     GRAD_SCALERS,
@@ -41,6 +47,8 @@ from amplint.flow.vocabulary import (
     MODULE_METHODS,
     MUTATORS,
     is_optimizer_class,
+    is_schedule_maker,
+    is_schedule_name,
     may_go_backward,
 )
 from amplint.protocol import Content, Event, EventKind
@@ -103,6 +111,8 @@ class Calls(Expressions):
         if isinstance(receiver, Known) and receiver.value is None or _is_unbound(receiver):
             if attr in ("scale", "unscale_", "update") or (attr == "step" and args):
                 self.machine.unbound.add(site)
+                if isinstance(node.func.base, ir.Name):
+                    self.note_undefined(node.func.base.id, site, path, frame)
         if isinstance(receiver, Known) and receiver.value is None:
             return []
         if isinstance(receiver, (Scaler, Optimizer)) and not receiver.built:
@@ -117,7 +127,10 @@ class Calls(Expressions):
             elif isinstance(receiver, Optimizer):
                 outcomes += self.optimizer_method(receiver, attr, args, kwargs, site, alive, frame)
             elif isinstance(receiver, Scaled):
-                outcomes += self.scaled_method(receiver, attr, site, alive)
+                outcomes += self.scaled_method(receiver, node, alive)
+            elif isinstance(receiver, Schedule) and attr == "step":
+                event = Event(EventKind.SCHEDULE, site, optimizers=receiver.optimizers)
+                outcomes.append((self.machine.emit(alive, event), NONE))
             elif isinstance(receiver, (Items, Several, Table)):
                 outcomes += self.collection_method(receiver, node, args, kwargs, alive, frame)
             elif isinstance(receiver, (Instance, Type)):
@@ -145,6 +158,12 @@ class Calls(Expressions):
             outcomes += handler(self, scaler, enabled, args, kwargs, site, after)
         return outcomes
 
+    def note_undefined(self, name: str, site: int, path: Path, frame: Frame) -> None:
+        """A scaler's method is called on a variable of this function that nothing has bound on this path."""
+        if path.local(frame.key, name) is None and name in frame.function.locals & self.machine.program.watched:
+            if not path.is_doubtful():
+                self.machine.undefined.add(site)
+
     def enabled(self, scaler: Scaler, path: Path) -> list[tuple[Path, bool]]:
         """Whether the scaler does anything. Where that is open it is taken to be enabled, and remembered so."""
         condition = _enabledness(scaler)
@@ -158,13 +177,18 @@ class Calls(Expressions):
         self, scaler: Scaler, enabled: bool, args: list[Value], kwargs: Kwargs, site: int, path: Path
     ) -> Outcomes:
         loss = (args or [*kwargs.values()] or [NONE])[0]
-        return [(path, _map_loss(loss, lambda part: Scaled(scaler)) if enabled else loss)]
+        if not enabled:
+            return [(path, loss)]
+        if isinstance(loss, Scaled):
+            path = self.machine.emit(path, Event(EventKind.RESCALE, site, scaler.key))
+        path = self.machine.emit(path, Event(EventKind.SCALE, site, scaler.key))
+        return [(path, _map_loss(loss, lambda part: Scaled(scaler)))]
 
     def unscale(
         self, scaler: Scaler, enabled: bool, args: list[Value], kwargs: Kwargs, site: int, path: Path
     ) -> Outcomes:
         outcomes: Outcomes = []
-        for after, optimizers in self.stepped(args, kwargs, path):
+        for after, optimizers in self.stepped(scaler, enabled, args, kwargs, site, path):
             if enabled:
                 after = self.machine.emit(after, Event(EventKind.UNSCALE, site, scaler.key, optimizers))
             outcomes.append((after, NONE))
@@ -173,19 +197,31 @@ class Calls(Expressions):
     def scaler_step(
         self, scaler: Scaler, enabled: bool, args: list[Value], kwargs: Kwargs, site: int, path: Path
     ) -> Outcomes:
+        given = args[0] if args else kwargs.get("optimizer")
+        closure = [value for value in (*args[1:], kwargs.get("closure", NONE)) if value != NONE]
         outcomes: Outcomes = []
-        for after, optimizers in self.stepped(args, kwargs, path):
+        for after, optimizers in self.stepped(scaler, enabled, args, kwargs, site, path):
             kind = EventKind.SCALER_STEP if enabled else EventKind.OPTIMIZER_STEP
             key = scaler.key if enabled else None
+            if enabled and (closure or (isinstance(given, Optimizer) and given.needs_closure)):
+                after = self.machine.emit(after, Event(EventKind.CLOSURE_STEP, site, key, optimizers))
             after = self.machine.emit(after, Event(kind, site, key, optimizers, certain=enabled))
+            if closure or "*" in kwargs:  # it may run a backward
+                after = self.machine.emit(after, Event(EventKind.FORGET, optimizers=optimizers))
             outcomes.append((after, Unknown(("call", scaler.key, "step"))))
         return outcomes
 
-    def stepped(self, args: list[Value], kwargs: Kwargs, path: Path) -> list[tuple[Path, tuple[Key, ...]]]:
+    def stepped(
+        self, scaler: Scaler, enabled: bool, args: list[Value], kwargs: Kwargs, site: int, path: Path
+    ) -> list[tuple[Path, tuple[Key, ...]]]:
         """The optimizer given to ``step`` or ``unscale_``: being given there makes any value one."""
         given = args[0] if args else kwargs.get("optimizer")
         if isinstance(given, Known) and given.value is None:
             return []
+        if isinstance(given, (Schedule, Scaled)) and enabled:
+            path = self.machine.emit(path, Event(EventKind.WRONG_ARGUMENT, site, scaler.key))
+        if isinstance(given, (Unknown, Optimizer)):
+            self.machine.given.setdefault(given.key, set()).add(site)
         if isinstance(given, Unknown):
             self.machine.evidence.used_as_optimizer(given.key, "stepped")
             self.machine.know_optimizer(given.key, is_each(given.key))
@@ -205,6 +241,8 @@ class Calls(Expressions):
         if not enabled:
             return [(path, NONE)]
         if args or kwargs:  # update(new_scale) only sets the scale, as an extra call beside update()
+            if _is_wrong_scale((*args, *kwargs.values())[0], scaler, path):
+                path = self.machine.emit(path, Event(EventKind.WRONG_ARGUMENT, site, scaler.key))
             return [(self.forget([scaler], path), NONE)]
         return [(self.machine.emit(path, Event(EventKind.UPDATE, site, scaler.key)), NONE)]
 
@@ -229,10 +267,17 @@ class Calls(Expressions):
         # an optimizer's own extra method may step, clear or rescale its gradients
         return self.unknown_call(optimizer, args, kwargs, site, path)
 
-    def scaled_method(self, loss: Scaled, attr: str, site: int, path: Path) -> Outcomes:
+    def scaled_method(self, loss: Scaled, node: ir.Call, path: Path) -> Outcomes:
+        assert isinstance(node.func, ir.Attribute)
+        attr = node.func.attr
         if attr == "backward":
-            return [(self.backward([loss], site, path), NONE)]
-        if attr in ("item", "tolist", "numpy", "size", "dim"):
+            return [(self.backward([loss], node.site, path), NONE)]
+        if attr in ("item", "tolist", "numpy"):
+            up_to_date = path.protocol.scaler(key_of(loss.scaler)).scaled_since
+            if node.descales == 0 or (node.descales == 1 and not up_to_date):
+                path = self.used_as_number([loss], node.site, path)
+            return [(path, Unknown(("attribute", key_of(loss), attr)))]
+        if attr in ("size", "dim"):
             return [(path, Unknown(("attribute", key_of(loss), attr)))]
         return [(path, loss)]
 
@@ -359,7 +404,15 @@ class Calls(Expressions):
             elif attr in ("zero_grad", "step") and not args:
                 evidence.used_as_optimizer(receiver.key, attr)
         if attr == "zero_grad":
+            owners, certain = self.owners(receiver, path)
+            if certain and self.machine.held.get(owners[0], frozenset()) & named_parts(key_of(receiver)):
+                return [(self.machine.emit(path, Event(EventKind.CLEAR_GRADS, site, optimizers=owners)), NONE)]
             return [(self.machine.forget_gradients(path), NONE)]
+        if attr == "step" and not args and not kwargs and is_schedule_name(name_of(key_of(receiver))):
+            optimizers = self.machine.optimizers()
+            if len(optimizers) == 1 and not self.machine.many:
+                path = self.machine.emit(path, Event(EventKind.SCHEDULE, site, optimizers=optimizers))
+            return [(path, NONE)]
         if attr == "backward":
             if args or kwargs.keys() - {"retain_graph", "create_graph", "gradient", "inputs"}:
                 evidence.note_plain_backward()
@@ -448,7 +501,8 @@ class Calls(Expressions):
         function = routine.function
         key = ("frame", site, frame.key)
         outer = tuple(k for k in (routine.frame, *frame.outer, frame.key) if k)
-        inner = Frame(function, key, outer, frame.depth + 1, frame.active | {id(function)})
+        asked_at = None if not function.returns_value else site if frame.asked_at is None else frame.asked_at
+        inner = Frame(function, key, outer, frame.depth + 1, frame.active | {id(function)}, asked_at)
         outcomes: Outcomes = []
         for bound in self.bind_parameters(function, given, keywords, path, inner, frame):
             for after, value in self.run_function(function, bound, inner):
@@ -498,7 +552,8 @@ class Calls(Expressions):
         key: Key = ("new", site, frame.key)
         kind = self.kind_of(cls.definition)
         if kind == "optimizer":
-            return [self.new_optimizer(key, path)]
+            holds = named_parts(key_of((args or [*kwargs.values()] or [NONE])[0]))
+            return [self.new_optimizer(Optimizer(key, holds=holds), path)]
         if kind == "scaler":  # a subclass keeps its own protocol
             return [(path, Unknown(("foreign", cls.definition.name)))]
         path = self.machine.renew(path, [key])
@@ -534,10 +589,15 @@ class Calls(Expressions):
         if names & GRAD_SCALERS:
             return self.new_scaler(names, args, kwargs, site, path, frame)
         if any(is_optimizer_class(name) for name in names):
-            return [self.new_optimizer(("new", site, frame.key), path)]
+            holds = named_parts(key_of((args or [*kwargs.values()] or [NONE])[0]))
+            lbfgs = any(name.endswith(".LBFGS") for name in names)
+            return [self.new_optimizer(Optimizer(("new", site, frame.key), holds=holds, needs_closure=lbfgs), path)]
+        if any(is_schedule_maker(name) for name in names) and args and isinstance(args[0], Optimizer):
+            return [(path, Schedule((args[0].key,)))]
+        if names & AUTOCASTS.keys():
+            return [(path, Autocast(_enabled_region(names, args, kwargs, site)))]
         if names & CLIP_FUNCTIONS:
-            optimizers = self.machine.optimizers()
-            certain = len(optimizers) == 1 and not self.machine.many
+            optimizers, certain = self.owners((args or [*kwargs.values()] or [NONE])[0], path)
             path = self.machine.emit(path, Event(EventKind.CLIP, site, optimizers=optimizers, certain=certain))
             return [self.remade(path, Unknown(("call", function.key, site)))]
         if names & AUTOGRAD_BACKWARD:
@@ -556,10 +616,9 @@ class Calls(Expressions):
             path = self.machine.forget_gradients(path)
         return self.unknown_call(function, args, kwargs, site, path)
 
-    def new_optimizer(self, key: Key, path: Path) -> tuple[Path, Value]:
+    def new_optimizer(self, made: Optimizer, path: Path) -> tuple[Path, Value]:
         """An optimizer, and the path on which any that was made here before is another."""
-        optimizer = self.optimizer(Optimizer(key))
-        return self.machine.renew(path, [key]), optimizer
+        return self.machine.renew(path, [made.key]), self.optimizer(made)
 
     def new_scaler(
         self, names: frozenset[str], args: list[Value], kwargs: Kwargs, site: int, path: Path, frame: Frame
@@ -629,6 +688,21 @@ class Calls(Expressions):
             path = self.machine.forget_all(path)  # a callback may be called at once
         return path
 
+    def owners(self, value: Value, path: Path) -> tuple[tuple[Key, ...], bool]:
+        """The optimizers that may hold these parameters or modules, and whether it is certain that one does."""
+        names, alive = named_parts(key_of(value)), self.alive(path)
+        owners = [key for key in alive if not self.machine.held.get(key, frozenset()).isdisjoint(names)]
+        found = tuple(owners) or alive
+        return found, len(found) == 1 and found[0] not in self.machine.many
+
+    def alive(self, path: Path) -> tuple[Key, ...]:
+        """The optimizers that there are on this path: those made elsewhere, and those made here that it can reach."""
+        if len(self.machine.universe) < 2:
+            return self.machine.optimizers()
+        stored = [value for variables in path.frames.values() for value in variables.values()]
+        reached = {value.key for value in self.reached([*stored, *path.store.values()], path)}
+        return tuple(key for key in self.machine.optimizers() if key in reached or not _is_seen(key, path))
+
     def reached(self, given: Iterable[Value], path: Path) -> list[Value]:
         """The scalers and optimizers that can be got at from the given values."""
         found: dict[Value, None] = {}
@@ -664,6 +738,13 @@ class Calls(Expressions):
         return [self.recognise(value) for value in found]
 
     # builtins
+
+    def number(
+        self, args: list[Value], kwargs: Kwargs, site: int, path: Path, frame: Frame, name: str = ""
+    ) -> Outcomes:
+        """``print``, ``float`` and the like."""
+        path = self.used_as_number(args, site, path)
+        return self.harmless(args, kwargs, site, path, frame, name)
 
     def harmless(
         self, args: list[Value], kwargs: Kwargs, site: int, path: Path, frame: Frame, name: str = ""
@@ -722,6 +803,31 @@ class Calls(Expressions):
         return [self.remade(path, Unknown(("call", "next", site)))]
 
 
+def _enabled_region(names: frozenset[str], args: list[Value], kwargs: Kwargs, site: int) -> Value:
+    """What was given for whether a region of autocast is enabled."""
+    positions = {AUTOCASTS.get(name) for name in names}
+    position = positions.pop()
+    if positions or position is None or "*" in kwargs:  # an import that may bring something else
+        return Unknown(("autocast", site))
+    return kwargs.get("enabled", args[position] if len(args) > position else Known(True))
+
+
+def _is_wrong_scale(scale: Value, scaler: Scaler, path: Path) -> bool:
+    """Whether ``update(scale)`` raises, or gives the scaler the scale that it has in the place of a real update."""
+    if isinstance(scale, (Optimizer, Schedule, Scaled)):
+        return True
+    if isinstance(scale, Known):
+        return type(scale.value) is int
+    return key_of(scale) == ("call", scaler.key, "get_scale") and bool(path.protocol.scaler(scaler.key).records)
+
+
+def _is_seen(key: Key, path: Path) -> bool:
+    """Whether an optimizer, if it were there, would be seen: it is made here, or is one of a collection known here."""
+    if key[0] == "element" and key[1][0] == "attribute":
+        return key[1][1:] in path.store
+    return bool(key[0] == "new")
+
+
 def _is_unbound(value: Value) -> bool:
     return isinstance(value, Unknown) and value.key[0] == "local"
 
@@ -741,7 +847,7 @@ def _enabledness(scaler: Scaler) -> Value:
 
 
 def _many(value: Value) -> Value:
-    return Optimizer(value.key, many=True, built=value.built) if isinstance(value, Optimizer) else value
+    return replace(value, many=True) if isinstance(value, Optimizer) else value
 
 
 def _some(value: Value) -> bool:
@@ -784,4 +890,5 @@ _BUILTIN_CALLS: dict[str, _Builtin] = {
     "builtins.setattr": Calls.setattr_,
     "builtins.next": Calls.next_,
     **{f"builtins.{name}": Calls.harmless for name in HARMLESS_BUILTINS},
+    **{f"builtins.{name}": Calls.number for name in ("float", "print", "str", "format")},
 }

@@ -26,7 +26,9 @@ class Exploration:
     violations: list[Found] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
     uses: dict[Key, set[int]] = field(default_factory=dict)
+    given: dict[Key, set[int]] = field(default_factory=dict)
     unbound: set[int] = field(default_factory=set)
+    undefined: set[int] = field(default_factory=set)
 
 
 class Explorer:
@@ -111,8 +113,7 @@ class Explorer:
                 continue
             except TooComplex:
                 self.exploration.left.append(function.name)
-                machine.violations.clear()
-                machine.unfinished.clear()
+                machine.keep_what_stands()
                 machine.entered.clear()  # what it led to is walked from its own start instead
             break
         self.entered |= machine.entered
@@ -120,12 +121,15 @@ class Explorer:
             self.found.setdefault(key, violation)
         for scaler, sites in machine.uses.items():
             self.exploration.uses.setdefault(scaler, set()).update(sites)
+        for optimizer, sites in machine.given.items():
+            self.exploration.given.setdefault(optimizer, set()).update(sites)
         self.exploration.unbound |= machine.unbound
+        self.exploration.undefined |= machine.undefined
         return merge(ends, MAX_STARTS)
 
     def through(self, statements: Statements, function: ir.Function, start: Path, frame: Frame) -> list[Path]:
         paths = []
-        for exit, after, value in statements.block(function.body, start, frame):
+        for exit, after, value in statements.body(function, start, frame):
             if exit is not Exit.RAISE:
                 paths.append(statements.retire(after, frame, value))
         return merge(paths, MAX_STARTS)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 from amplint.flow import program as ir
@@ -100,6 +101,8 @@ class Expressions(ABC):
     def optimizer(self, optimizer: Optimizer) -> Optimizer:
         """Count ``optimizer`` among those that a backward of this root may reach."""
         self.machine.know_optimizer(optimizer.key, optimizer.many or is_each(optimizer.key))
+        if optimizer.holds:
+            self.machine.held[optimizer.key] = optimizer.holds
         return optimizer
 
     # leaves
@@ -239,10 +242,21 @@ class Expressions(ABC):
     # operators
 
     def operation(self, node: ir.Operation, path: Path, frame: Frame) -> Outcomes:
-        return [
-            (self.pause(after, frame) if node.tag == "yield" else after, self.combine(node.tag, values, node.site))
-            for after, values in self.evaluate_all(node.parts, path, frame)
-        ]
+        outcomes: Outcomes = []
+        for after, values in self.evaluate_all(node.parts, path, frame):
+            if node.tag == "yield":
+                after = self.pause(after, frame)
+            elif node.tag == "text":
+                after = self.used_as_number(values, node.site, after)
+            outcomes.append((after, self.combine(node.tag, values, node.site)))
+        return outcomes
+
+    def used_as_number(self, values: Iterable[Value], site: int, path: Path) -> Path:
+        """The path after these values were printed, logged or made numbers: a scaled loss is the wrong one."""
+        for value in values:
+            if isinstance(value, Scaled) and isinstance(value.scaler, Scaler):
+                path = self.machine.emit(path, Event(EventKind.USE_LOSS, site, value.scaler.key))
+        return path
 
     def pause(self, path: Path, frame: Frame) -> Path:
         """The path after a ``yield``: the caller may have done anything with what it can reach."""
@@ -434,7 +448,7 @@ def _joined(tag: str, values: tuple[Value, ...]) -> Value:
 def _as_many(value: Value) -> Value:
     """An element that stands for every element of its collection."""
     if isinstance(value, Optimizer):
-        return Optimizer(value.key, many=True, built=value.built)
+        return replace(value, many=True)
     if isinstance(value, Items):
         return Items(tuple(_as_many(part) for part in value.values))
     return value
@@ -443,7 +457,7 @@ def _as_many(value: Value) -> Value:
 def _at(value: Value, index: Value) -> Value:
     """The element of a collection at ``index``, which is another one in the next iteration that sets the index."""
     if isinstance(value, Optimizer) and not isinstance(index, Known):
-        return Optimizer(("item", value.key, key_of(index)), many=True, built=value.built)
+        return replace(value, key=("item", value.key, key_of(index)), many=True)
     if isinstance(value, Items):
         return Items(tuple(_at(part, index) for part in value.values))
     return value

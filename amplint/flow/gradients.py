@@ -1,10 +1,12 @@
-"""Where a program changes gradients by hand: after that, nobody can tell whether they still carry the loss scale.
+"""Where a program changes gradients by hand, and where their size matters to it.
 
-Going by the text alone: what is called ``.grad``, names that such a value was given to, numbers made from the scale.
+After a change nobody can tell whether they still carry the loss scale; a use is wrong while they do. Going by the text
+alone: what is called ``.grad``, names that such a value was given to, numbers made from the scale.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -20,6 +22,29 @@ _READING = frozenset({"append", "extend", "add", "update", "norm", "info", "debu
 _READING_WORDS = ("log", "print", "add_", "set_postfix", "write", "record")
 
 
+_CLIPPING = frozenset({"clamp_", "clamp", "clip_", "clip", "clamp_min_", "clamp_max_"})
+_MEASURING = frozenset(
+    """norm abs mean sum std var max min amax amin pow square item tolist dot add_ sub_ nan_to_num nan_to_num_
+    addcmul_ addcdiv_ lt gt le ge""".split()
+)
+"""Methods whose result or effect depends on how large a gradient is. Its sign, and whether it is finite, do not."""
+_MEASURING_FUNCTIONS = frozenset(
+    """torch.norm torch.linalg.norm torch.linalg.vector_norm torch.nan_to_num torch.nan_to_num_ torch.abs torch.mean
+    torch.sum torch.nn.utils.get_total_norm torch._foreach_norm torch._foreach_add_""".split()
+)
+_PARAMETER = re.compile(r"^(p|w|params?|parameters?|weights?|bias)\d*$|_params?$|_parameters?$|^param_", re.IGNORECASE)
+
+
+def using_nodes(nodes: list[Any]) -> dict[int, str]:
+    """Of one function's nodes, the ids of those to which the size of a parameter's gradient matters, with the kind."""
+    finder = _Finder(nodes)
+    if not any(isinstance(node, ir.Attribute) and node.attr == "grad" for node in nodes):
+        return {}
+    if any(finder.is_scale(node) for node in nodes if isinstance(node, (ir.Name, ir.Attribute))):
+        return {}  # it takes the scale out itself
+    return {id(node): kind for node in nodes if (kind := finder.use(node))}
+
+
 def changing_nodes(nodes: list[Any]) -> frozenset[int]:
     """The ids of the assignments and calls that change gradients."""
     finder = _Finder(nodes)
@@ -33,6 +58,11 @@ class _Finder:
         self.scales: set[str] = set()
         """Names of numbers made from a scaler's scale."""
         assigned = [n for n in nodes if isinstance(n, (ir.Assign, ir.For, ir.Each))]
+        self.own: set[str] = set()
+        """Names of parameters: what loops over ``parameters()`` bind."""
+        for node in assigned:
+            if isinstance(node, (ir.For, ir.Each)) and _is_over_parameters(node.source):
+                self.own.update(_names(node.target))
         size = -1
         while size != len(self.aliases) + len(self.scales):
             size = len(self.aliases) + len(self.scales)
@@ -64,6 +94,37 @@ class _Finder:
             if isinstance(node.func, ir.Name) and node.func.id in _REORDERED:
                 return any(self.is_gradient(argument.value) for argument in node.args)
         return False
+
+    def use(self, node: Any) -> str:
+        """The kind of use that a node makes of a gradient's size, or nothing."""
+        if isinstance(node, ir.Augment):
+            adds = node.operator in ("AddAssign", "SubtractAssign")
+            return "use" if adds and node.target is not None and self.is_parameters_gradient(node.target) else ""
+        if not isinstance(node, ir.Call):
+            return ""
+        if node.func_externals() & _MEASURING_FUNCTIONS:
+            return "use" if any(self.is_parameters_gradient(argument.value) for argument in node.args) else ""
+        if isinstance(node.func, ir.Attribute) and self.is_parameters_gradient(node.func.base):
+            return "clip" if node.func.attr in _CLIPPING else "use" if node.func.attr in _MEASURING else ""
+        return ""
+
+    def is_parameters_gradient(self, node: Any) -> bool:
+        """Whether a gradient is that of a parameter, not of an input."""
+        if not self.is_gradient(node):
+            return False
+        owners = [inner.base for inner in ir.walk(node) if isinstance(inner, ir.Attribute) and inner.attr == "grad"]
+        if not owners:
+            return isinstance(node, (ir.Name, ir.Attribute, ir.Item)) or any(
+                isinstance(inner, ir.Name) and inner.id in self.own for inner in ir.walk(node)
+            )
+        return all(self.is_parameter(owner) for owner in owners)
+
+    def is_parameter(self, node: Any) -> bool:
+        if isinstance(node, ir.Item):
+            return self.is_parameter(node.base)
+        if isinstance(node, ir.Attribute):
+            return bool(_PARAMETER.search(node.attr)) or (node.attr in _VIEWS and self.is_parameter(node.base))
+        return isinstance(node, ir.Name) and (node.id in self.own or bool(_PARAMETER.search(node.id)))
 
     def is_scale(self, node: Any) -> bool:
         """Whether a number is made from a scaler's scale."""
@@ -99,6 +160,32 @@ class _Finder:
 
     def is_scale_number(self, node: Any) -> bool:
         return isinstance(node, (ir.Name, ir.Attribute, ir.Call, ir.Operation)) and self.is_scale(node)
+
+
+def mark_descaled(nodes: list[Any]) -> None:
+    """Note the calls whose result is divided by a scale at once, or only asked whether it is finite."""
+    finder = _Finder(nodes)
+    for node in nodes:
+        grade = 0
+        if isinstance(node, ir.Operation) and node.tag in ("Divide", "Multiply") and finder.is_scale(node):
+            grade = 1
+        elif isinstance(node, ir.Call) and _last_name(node.func) in ("isfinite", "isnan", "isinf"):
+            grade = 2
+        for inner in ir.walk(node) if grade else ():
+            if isinstance(inner, ir.Call):
+                inner.descales = max(grade, inner.descales)
+
+
+def _last_name(node: Any) -> str:
+    return str(getattr(node, "attr", "") or getattr(node, "id", ""))
+
+
+def _is_over_parameters(source: Any) -> bool:
+    return any(
+        _last_name(inner) in ("parameters", "named_parameters", "param_groups", "params")
+        or (isinstance(inner, ir.Constant) and inner.value == "params")
+        for inner in ir.walk(source)
+    )
 
 
 def _is_place(target: Any) -> bool:

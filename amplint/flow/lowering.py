@@ -9,6 +9,7 @@ from typing import Any
 import libcst as cst
 
 from amplint.flow import program as ir
+from amplint.flow.vocabulary import AUTOCASTS
 from amplint.syntax.names import Names
 from amplint.syntax.tree import SyntaxTree
 
@@ -100,7 +101,8 @@ class _Lowering:
             out.append(ir.Assign([self.target(node.target, value)], value))
 
     def augmented_assign(self, node: cst.AugAssign, out: list[ir.Statement]) -> None:
-        out.append(ir.Augment(self.target(node.target), self.expression(node.value), self.site(node)))
+        target, value = self.target(node.target), self.expression(node.value)
+        out.append(ir.Augment(target, value, self.site(node), type(node.operator).__name__))
 
     def expression_statement(self, node: cst.Expr, out: list[ir.Statement]) -> None:
         if not isinstance(node.value, (cst.SimpleString, cst.ConcatenatedString)):
@@ -226,14 +228,19 @@ class _Lowering:
         for parameter in parameters:
             self.scope.bind(parameter.name)
         decorators: set[str] = set()
+        region = None
         if isinstance(node, cst.FunctionDef):
             body = self.suite(node.body)
             name = node.name.value
             for decorator in node.decorators:
-                decorators |= self.decorator_names(decorator.decorator)
+                names = self.decorator_names(decorator.decorator)
+                decorators |= names
+                if names <= AUTOCASTS.keys():
+                    region = ir.Region(self.expression(decorator.decorator), self.site(decorator))
         else:
             body = [ir.Return(self.expression(node.body))]
             name = "<lambda>"
+        returns = any(isinstance(n, ir.Return) and n.value is not None for s in body for n in ir.walk(s))
         function = ir.Function(
             name,
             parameters,
@@ -244,6 +251,8 @@ class _Lowering:
             shared_names=frozenset(self.scope.shared),
             locals=frozenset(self.scope.bound) - self.scope.shared,
             flags=self.scope.flags,
+            returns_value=returns,
+            region=region,
         )
         self.scope = outer
         self.functions.append(function)

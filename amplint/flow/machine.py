@@ -60,6 +60,8 @@ class Frame:
     outer: tuple[Key, ...] = ()
     depth: int = 0
     active: frozenset[int] = frozenset()
+    asked_at: int | None = None
+    """Where the function was called for its value, outside all functions that were called for theirs."""
 
 
 @dataclass
@@ -76,6 +78,10 @@ class Machine:
     universe: dict[Key, None] = field(default_factory=dict)
     """The optimizers that the present root has anything to do with, as they were met."""
     many: set[Key] = field(default_factory=set)
+    held: dict[Key, frozenset[Key]] = field(default_factory=dict)
+    """What the parameters of each optimizer were got from."""
+    given: dict[Key, set[int]] = field(default_factory=dict)
+    """The sites at which each optimizer is given to a scaler."""
     entered: set[int] = field(default_factory=set)
     remade: list[set[Key]] = field(default_factory=lambda: [set()])
     """For the root and each loop and call being walked, the keys of the values that it makes anew."""
@@ -87,6 +93,8 @@ class Machine:
     """The sites at which each scaler's methods are called."""
     unbound: set[int] = field(default_factory=set)
     """The sites at which a scaler's method is called on None or on a name that is not bound."""
+    undefined: set[int] = field(default_factory=set)
+    """Those of them where no doubt is left that some run meets a name that is not bound."""
     scaled: set[Key] = field(default_factory=set)
     """The scalers whose scaled losses were backpropagated."""
     steps: int = 0
@@ -99,6 +107,11 @@ class Machine:
         unsettled = {key: found for key, found in self.unfinished.items() if key[1] not in self.settled}
         return {**unsettled, **self.violations}
 
+    def keep_what_stands(self) -> None:
+        """Drop what the ways not walked could refute: that all gradients are scaled, or that nothing is settled."""
+        self.unfinished.clear()
+        self.violations = {key: found for key, found in self.violations.items() if key[0] != "AMP101"}
+
     def spend(self) -> None:
         """Count one statement against the budget."""
         self.steps += 1
@@ -108,8 +121,10 @@ class Machine:
     def emit(self, path: Path, event: Event) -> Path:
         """Send ``event`` to the automaton and record what it rejects."""
         protocol, violations = advance(path.protocol, event)
-        if event.kind is EventKind.UPDATE and event.scaler is not None:
+        if event.kind is EventKind.UPDATE:
             self.settled |= path.protocol.scaler(event.scaler).sites
+            if path.may_have_chosen_no_step():
+                violations = ()
         if violations and not self.muted and not path.is_doubtful():
             found = self.unfinished if event.kind is EventKind.RETIRE and path.early else self.violations
             for violation in violations:
@@ -141,7 +156,7 @@ class Machine:
 
     def perhaps_backward(self, path: Path, site: int) -> Path:
         """Some function may have accumulated gradients into some of the optimizers."""
-        return self.emit(path, Event(EventKind.BACKWARD, site, None, self.optimizers(), certain=False))
+        return self.emit(path, Event(EventKind.UNSEEN_BACKWARD, site, optimizers=self.optimizers()))
 
     def renew(self, path: Path, keys: Iterable[Key]) -> Path:
         """The path after the values of ``keys`` were made anew: they, and what is reached from them, are others now."""
@@ -158,6 +173,15 @@ class Machine:
             if not parts_of(scaler).isdisjoint(made):
                 path = self.emit(path, Event(EventKind.RENEW, scaler=scaler))
         return path
+
+    def use_gradients(self, path: Path, node: ir.Use, frame: Frame) -> Path:
+        """The size of gradients matters here; where a function was asked for it, to whoever asked."""
+        optimizers = self.optimizers()
+        certain = len(optimizers) == 1 and not self.many
+        if node.kind == "clip":
+            return self.emit(path, Event(EventKind.CLIP, node.site, optimizers=optimizers, certain=certain))
+        site = node.site if frame.asked_at is None else frame.asked_at
+        return self.emit(path, Event(EventKind.USE_GRADS, site, optimizers=optimizers, certain=certain))
 
     def forget_gradients(self, path: Path) -> Path:
         """Something unseen happened to the gradients of every optimizer."""

@@ -244,6 +244,11 @@ class Path:
         """Whether the path has decided that its gradients are finite, or not too large."""
         return any(is_about_gradients(key) for key in self.facts)
 
+    def may_have_chosen_no_step(self) -> bool:
+        """Whether a choice that holds for a whole run kept this path from a scaler: nobody makes all such choices."""
+        declined = (key for key, with_scaler in self.switches if not with_scaler)
+        return any(not _varies(key) and not is_about_values(key) for key in declined)
+
     def is_doubtful(self) -> bool:
         """Whether two different conditions chose opposite ways about using a scaler.
 

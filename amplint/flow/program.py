@@ -54,6 +54,8 @@ class Call:
     func: Expression
     args: list[Argument]
     site: int
+    descales: int = 0
+    """1 where its result is divided by a loss scale at once, 2 where it is only asked whether that is finite."""
 
     def func_externals(self) -> frozenset[str]:
         """The dotted names that the called function stands for through imports."""
@@ -168,6 +170,7 @@ class Augment:
     target: Target
     value: Expression
     site: int
+    operator: str = ""
 
 
 @dataclass(slots=True, eq=False)
@@ -276,6 +279,14 @@ class Change:
 
 
 @dataclass(slots=True, eq=False)
+class Use:
+    """The size of gradients matters to the next statement: to ``clip`` them, or to ``use`` them otherwise."""
+
+    kind: str
+    site: int
+
+
+@dataclass(slots=True, eq=False)
 class Forget:
     """``del`` of variables."""
 
@@ -284,7 +295,7 @@ class Forget:
 
 Statement = (
     Assign | Augment | Do | If | For | While | Try | With | Match | Return | Raise | Break | Continue | Define | Change
-    | Forget
+    | Use | Forget
 )  # fmt: skip
 
 
@@ -294,6 +305,14 @@ class Parameter:
     default: Expression | None = None
     annotation: frozenset[str] = frozenset()
     star: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class Region:
+    """What a decorator wraps a function in."""
+
+    context: Expression
+    site: int
 
 
 @dataclass(slots=True, eq=False)
@@ -315,6 +334,9 @@ class Function:
     touches: bool = False
     """Whether anything in it has to do with the protocol."""
     returns_object: bool = False
+    returns_value: bool = False
+    region: Region | None = None
+    """The region of autocast that its body is."""
 
 
 @dataclass(slots=True, eq=False)
@@ -402,6 +424,7 @@ _FIELDS: dict[type, tuple[str, ...]] = {
     Continue: (),
     Define: (),
     Change: (),
+    Use: (),
     Forget: ("targets",),
 }
 """The parts of each kind of node that hold other nodes."""

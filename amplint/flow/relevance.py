@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from amplint.flow import program as ir
-from amplint.flow.gradients import changing_nodes
+from amplint.flow.gradients import changing_nodes, mark_descaled, using_nodes
 from amplint.flow.vocabulary import (
     BOUND_METHODS,
     GRAD_SCALERS,
@@ -47,9 +47,14 @@ class _Relevance:
         self.function_names = {function.name for function in program.functions}
         self.objects = self._objects()
         self.changing = changing_nodes(self.all_nodes)
+        self.using = {key: kind for nodes in self.nodes.values() for key, kind in using_nodes(nodes).items()}
+        self.scheduling = self._scheduling()
         self.owners = self._owners(program)
         self.holders = self._holders()
         self.counts = self._counts()
+        self.scaled: set[str] = set()
+        for nodes in self.nodes.values():
+            mark_descaled(nodes)
         self.touching_names: set[str] = set()
         self.scaling_names: set[str] = set()
         self.scales_inside: dict[int, bool] = {}
@@ -100,7 +105,9 @@ class _Relevance:
         if isinstance(node, ir.Call):
             name = _called(node)
             if name == "step" and not node.args and _is_schedule(node.func):
-                return False
+                return id(node) in self.scheduling
+            if name in _READS and self._reads_scaled(node):
+                return True
             if name in PROTOCOL_METHODS or name in self.touching_names or node.func_externals() & GRAD_SCALERS:
                 return True
             if may_go_backward(name) and name not in self.function_names:
@@ -114,12 +121,32 @@ class _Relevance:
             if _last(node.func.base if isinstance(node.func, ir.Attribute) else node.func) in self.holders:
                 return True
             return self._is_handed(node)
+        if isinstance(node, ir.Operation):
+            return node.tag == "text" and any(_identifier(part) in self.scaled for part in node.parts)
         if isinstance(node, ir.Attribute):
             if node.attr == "grad" or node.attr in self.touching_names:
                 return True
             # an object's own state, such as the scale that a fused step divides by
             return _last(node.base) in self.objects and (node.attr.startswith("_") or node.attr in _FUSED)
         return False
+
+    def _reads_scaled(self, node: ir.Call) -> bool:
+        """Whether a call makes a number or a text of a loss that may be scaled."""
+        if isinstance(node.func, ir.Attribute) and not node.func.external:
+            return _last(node.func.base) in self.scaled
+        return any(isinstance(a.value, (ir.Name, ir.Attribute)) and _last(a.value) in self.scaled for a in node.args)
+
+    def _scheduling(self) -> set[int]:
+        """The steps of schedules that a step of a scaler may follow: all others make no difference."""
+        found: set[int] = set()
+        for nodes in self.nodes.values():
+            later = False
+            for node in reversed(nodes):
+                if isinstance(node, ir.Call) and _called(node) == "step" and isinstance(node.func, ir.Attribute):
+                    if later and not node.args and _is_schedule(node.func):
+                        found.add(id(node))
+                    later = later or bool(node.args)
+        return found
 
     def _is_handed(self, node: ir.Call, objects: set[str] | None = None) -> bool:
         """Whether a call is given a scaler or an optimizer, or something that can reach one."""
@@ -265,9 +292,14 @@ class _Relevance:
                 if any(isinstance(n, ir.Call) and n.func_externals() & GRAD_SCALERS for n in ir.walk(node.value)):
                     scalers |= ends
         assigned = [node for node in self.all_nodes if isinstance(node, ir.Assign)]
+        handed_on = [pair for node in self.all_nodes for pair in self._hands_on(node)]
         grew = True
         while grew:
             grew = False
+            for one, other in handed_on:  # a collection and what is in it
+                if (one in found) != (other in found):
+                    found |= {one, other}
+                    grew = True
             for node in assigned:
                 for target in node.targets:
                     # `a = b` and `[a, b]`: what one holds the other does
@@ -281,6 +313,16 @@ class _Relevance:
                         grew = True
         self.scalers = scalers & found - {"", "self", "cls"}
         return found - {"", "self", "cls"}
+
+    def _hands_on(self, node: Any) -> Iterable[tuple[str, str]]:
+        """The pairs of names of which one is a collection and the other something in it, where a node says so."""
+        if isinstance(node, (ir.For, ir.Each)) and isinstance(node.source, (ir.Name, ir.Attribute)):
+            if isinstance(node.target, ir.Name):
+                yield node.target.id, _last(node.source)
+        elif isinstance(node, ir.Call) and isinstance(node.func, ir.Attribute) and node.func.attr in ("append", "add"):
+            for argument in node.args:
+                if _last(argument.value):
+                    yield _last(argument.value), _last(node.func.base)
 
     def _relevant(self) -> set[str]:
         self.scaled = self._scaled()
@@ -374,12 +416,27 @@ class _Relevance:
         kept: list[ir.Statement] = []
         for index, statement in enumerate(statements):
             following = statements[index + 1 :] + after
+            kept += self._uses(statement)
             if any(id(node) in self.changing for node in ir.walk(statement)):
                 kept.append(ir.Change())
             lowered = self.statement(statement, following, active)
             if lowered is not None:
                 kept.append(lowered)
         return kept
+
+    def _uses(self, statement: ir.Statement) -> list[ir.Use]:
+        """The uses of gradients in a statement itself, whatever blocks it has."""
+        if not self.using:
+            return []
+        nodes: list[Any] = []
+        if isinstance(statement, _HEADS):
+            for name in ("test", "source", "context", "subject"):
+                head = getattr(statement, name, None)
+                nodes += [] if head is None else ir.walk(head)
+        else:
+            nodes += ir.walk(statement)
+        kinds = {self.using[id(node)]: node.site for node in nodes if id(node) in self.using}
+        return [ir.Use(kind, site) for kind, site in kinds.items()]
 
     def statement(self, s: ir.Statement, after: list[ir.Statement], active: bool) -> ir.Statement | None:
         if isinstance(s, (ir.Assign, ir.Augment)):
@@ -493,6 +550,11 @@ class _Relevance:
 
 _FLAGS = (ir.Constant, ir.Name, ir.Attribute, ir.Compare, ir.Not, ir.All, ir.Either, ir.Choice, ir.Sequence, ir.Mapping)
 """Expressions whose value can tell later which way a path went."""
+
+_HEADS = (ir.If, ir.For, ir.While, ir.Try, ir.With, ir.Match)
+"""Statements with blocks in them."""
+_READS = frozenset({"item", "tolist", "numpy", "float", "print", "str", "format"})
+"""What makes numbers or texts of a tensor."""
 
 _HARMLESS = HARMLESS_SCALER_METHODS | HARMLESS_OPTIMIZER_METHODS
 

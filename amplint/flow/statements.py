@@ -13,6 +13,7 @@ from amplint.flow.machine import MAX_DEPTH, MAX_PATHS, Frame, TooComplex
 from amplint.flow.paths import Path, essence, join, merge, widest
 from amplint.flow.values import (
     NONE,
+    Autocast,
     Condition,
     Imported,
     Instance,
@@ -49,10 +50,22 @@ class Statements(Calls):
 
     def run_function(self, function: ir.Function, path: Path, frame: Frame) -> Outcomes:
         outcomes: Outcomes = []
-        for exit, after, value in self.block(function.body, path, frame):
+        for exit, after, value in self.body(function, path, frame):
             if exit is not Exit.RAISE:
                 outcomes.append((self.retire(after, frame, value), value))
         return outcomes
+
+    def body(self, function: ir.Function, path: Path, frame: Frame) -> Ends:
+        """Every way through a function's body, which is a region of autocast where a decorator says so."""
+        if function.region is None:
+            return self.block(function.body, path, frame)
+        ends: Ends = []
+        for before, context in self.evaluate(function.region.context, path, frame):
+            if isinstance(context, Autocast):
+                ends += self.region(context, function.region.site, function.body, before, frame)
+            else:
+                ends += self.block(function.body, before, frame)
+        return ends
 
     def retire(self, path: Path, frame: Frame, returned: Value) -> Path:
         """The end of the scalers that were made in ``frame`` and that nothing outside it can reach."""
@@ -254,6 +267,9 @@ class Statements(Calls):
     def with_(self, node: ir.With, path: Path, frame: Frame) -> Ends:
         ends: Ends = []
         for before, context in self.evaluate(node.context, path, frame):
+            if isinstance(context, Autocast):
+                ends += self.region(context, node.site, node.body, before, frame)
+                continue
             for after, entered in self.enter(context, node.site, before, frame):
                 if node.target is not None:
                     after = self.bind(node.target, entered, after, frame)
@@ -266,6 +282,15 @@ class Statements(Calls):
                     continue
                 for exit, last, value in self.block(node.body, after, frame):
                     ends += [(exit, left, value) for left in self.leave(context, entered, node.site, last, frame)]
+        return ends
+
+    def region(self, context: Autocast, site: int, body: list[ir.Statement], path: Path, frame: Frame) -> Ends:
+        """A region of autocast, enabled or not."""
+        ends: Ends = []
+        for before, enabled in self.decisions([(path, context.enabled)], 0):
+            inside = self.machine.emit(before, Event(EventKind.ENTER_AUTOCAST, site, certain=enabled))
+            for exit, after, value in self.block(body, inside, frame):
+                ends.append((exit, self.machine.emit(after, Event(EventKind.EXIT_AUTOCAST)), value))
         return ends
 
     def enter(self, context: Value, site: int, path: Path, frame: Frame) -> Outcomes:
@@ -332,6 +357,9 @@ class Statements(Calls):
         else:
             value = self.evaluate(node.value, path, frame)[0][1]
         return [(Exit.NEXT, path.with_local(frame.key, node.name, value), NONE)]
+
+    def use(self, node: ir.Use, path: Path, frame: Frame) -> Ends:
+        return [(Exit.NEXT, self.machine.use_gradients(path, node, frame), NONE)]
 
     def change(self, node: ir.Change, path: Path, frame: Frame) -> Ends:
         return [(Exit.NEXT, self.machine.forget_gradients(path), NONE)]
@@ -403,6 +431,7 @@ _RUN: dict[type, Callable[[Statements, Any, Path, Frame], Ends]] = {
     ir.Continue: lambda self, node, path, frame: [(Exit.CONTINUE, path, NONE)],
     ir.Define: Statements.define,
     ir.Change: Statements.change,
+    ir.Use: Statements.use,
     ir.Forget: Statements.delete,
 }
 

@@ -59,6 +59,31 @@ class Optimizer:
     key: Key
     many: bool = False
     built: bool = True
+    holds: frozenset[Key] = frozenset()
+    """What its parameters were got from: the module, or a list of them."""
+    needs_closure: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """A learning-rate schedule of the optimizers with these keys."""
+
+    optimizers: tuple[Key, ...]
+
+    @property
+    def key(self) -> Key:
+        return ("schedule", *self.optimizers)
+
+
+@dataclass(frozen=True, slots=True)
+class Autocast:
+    """A context manager of autocast; ``enabled`` is what was given for it."""
+
+    enabled: Value
+
+    @property
+    def key(self) -> Key:
+        return ("autocast", key_of(self.enabled))
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,8 +217,8 @@ class Condition:
 
 
 Value = (
-    Known | Unknown | Scaler | Optimizer | Scaled | Items | Table | Several | Routine | Type | Instance | Imported
-    | Partial | Condition
+    Known | Unknown | Scaler | Optimizer | Schedule | Autocast | Scaled | Items | Table | Several | Routine | Type
+    | Instance | Imported | Partial | Condition
 )  # fmt: skip
 
 NONE = Known(None)
@@ -202,6 +227,17 @@ NONE = Known(None)
 def key_of(value: Value) -> Key:
     """The key of any value."""
     return value.key
+
+
+_NAMED = frozenset({"local", "param", "global", "attribute", "variable"})
+
+
+def named_parts(key: Key) -> frozenset[Key]:
+    """The variables and attributes that a value was made from, such as the module in ``model.parameters()``."""
+    key = spelled_out(key)
+    if key and key[0] in _NAMED:
+        return frozenset({key})
+    return frozenset().union(*(named_parts(part) for part in key if isinstance(part, tuple)))
 
 
 def is_made_in(key: Any, frame: Key) -> bool:

@@ -76,10 +76,48 @@ HARMLESS_BUILTINS = frozenset(
 )
 
 CLIP_FUNCTIONS = frozenset(
-    f"torch.nn.utils.{module}{name}"
-    for module in ("", "clip_grad.")
-    for name in ("clip_grad_norm_", "clip_grad_norm", "clip_grad_value_")
+    (
+        *(
+            f"torch.nn.utils.{module}{name}"
+            for module in ("", "clip_grad.")
+            for name in ("clip_grad_norm_", "clip_grad_norm", "clip_grad_value_", "clip_grads_with_norm_")
+        ),
+        *(
+            f"timm.utils.{module}{name}"
+            for module, names in {
+                "": ("dispatch_clip_grad", "adaptive_clip_grad"),
+                "clip_grad.": ("dispatch_clip_grad",),
+                "agc.": ("adaptive_clip_grad",),
+            }.items()
+            for name in names
+        ),
+    )
 )
+
+AUTOCASTS = {
+    "torch.autocast": 2,
+    "torch.amp.autocast": 2,
+    "torch.amp.autocast_mode.autocast": 2,
+    "torch.cuda.amp.autocast": 0,
+    "torch.cuda.amp.autocast_mode.autocast": 0,
+    "torch.cpu.amp.autocast": 0,
+    "torch.cpu.amp.autocast_mode.autocast": 0,
+}
+"""The context managers of autocast, with the position of their argument ``enabled``."""
+
+
+def is_schedule_maker(name: str) -> bool:
+    """Whether a dotted name makes a learning-rate schedule of the optimizer that it is given first."""
+    last = name.rpartition(".")[2]
+    if name.startswith("torch.optim.lr_scheduler."):
+        return last[:1].isupper()
+    return name.startswith(("transformers.", "diffusers.")) and last.startswith("get_") and "schedule" in last
+
+
+def is_schedule_name(name: str) -> bool:
+    """Whether an object of this name, stepped with nothing, is a learning-rate schedule."""
+    lowered = name.lower()
+    return "sched" in lowered and "noise" not in lowered
 
 AUTOGRAD_BACKWARD = frozenset({"torch.autograd.backward", "torch.autograd.variable.backward"})
 
