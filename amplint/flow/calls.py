@@ -33,6 +33,7 @@ from amplint.flow.values import (
     Value,
     key_of,
     named_parts,
+    spelled_out,
 )
 from amplint.flow.vocabulary import (
     AUTOCASTS,
@@ -688,6 +689,15 @@ class Calls(Expressions):
             path = self.machine.forget_all(path)  # a callback may be called at once
         return path
 
+    def use_gradients(self, node: ir.Use, path: Path, frame: Frame) -> Path:
+        """The size of gradients matters here; where a function was asked for it, to whoever asked."""
+        optimizers = self.alive(path)
+        certain = len(optimizers) == 1 and optimizers[0] not in self.machine.many
+        if node.kind == "clip":
+            return self.machine.emit(path, Event(EventKind.CLIP, node.site, optimizers=optimizers, certain=certain))
+        site = node.site if frame.asked_at is None else frame.asked_at
+        return self.machine.emit(path, Event(EventKind.USE_GRADS, site, optimizers=optimizers, certain=certain))
+
     def owners(self, value: Value, path: Path) -> tuple[tuple[Key, ...], bool]:
         """The optimizers that may hold these parameters or modules, and whether it is certain that one does."""
         names, alive = named_parts(key_of(value)), self.alive(path)
@@ -697,11 +707,10 @@ class Calls(Expressions):
 
     def alive(self, path: Path) -> tuple[Key, ...]:
         """The optimizers that there are on this path: those made elsewhere, and those made here that it can reach."""
-        if len(self.machine.universe) < 2:
-            return self.machine.optimizers()
-        stored = [value for variables in path.frames.values() for value in variables.values()]
-        reached = {value.key for value in self.reached([*stored, *path.store.values()], path)}
-        return tuple(key for key in self.machine.optimizers() if key in reached or not _is_seen(key, path))
+        stored = [*path.store.values(), *(value for names in path.frames.values() for value in names.values())]
+        reached = {value.key for value in self.reached(map(self.recognise, stored), path)}
+        there = (key for key in self.machine.optimizers() if not path.facts.get(("none", key)))
+        return tuple(key for key in there if key in reached or _is_made_elsewhere(key, path))
 
     def reached(self, given: Iterable[Value], path: Path) -> list[Value]:
         """The scalers and optimizers that can be got at from the given values."""
@@ -821,11 +830,14 @@ def _is_wrong_scale(scale: Value, scaler: Scaler, path: Path) -> bool:
     return key_of(scale) == ("call", scaler.key, "get_scale") and bool(path.protocol.scaler(scaler.key).records)
 
 
-def _is_seen(key: Key, path: Path) -> bool:
-    """Whether an optimizer, if it were there, would be seen: it is made here, or is one of a collection known here."""
-    if key[0] == "element" and key[1][0] == "attribute":
-        return key[1][1:] in path.store
-    return bool(key[0] == "new")
+def _is_made_elsewhere(key: Key, path: Path) -> bool:
+    """Whether a value, or the collection that it is in, comes from outside of what is being walked."""
+    key = spelled_out(key)
+    if key[0] == "variable":
+        return _is_made_elsewhere(key[3], path)
+    if key[0] in ("element", "item"):
+        return _is_made_elsewhere(key[1], path)
+    return key[0] in ("param", "global") or (key[0] == "attribute" and key[1:] not in path.store)
 
 
 def _is_unbound(value: Value) -> bool:

@@ -174,15 +174,6 @@ class Machine:
                 path = self.emit(path, Event(EventKind.RENEW, scaler=scaler))
         return path
 
-    def use_gradients(self, path: Path, node: ir.Use, frame: Frame) -> Path:
-        """The size of gradients matters here; where a function was asked for it, to whoever asked."""
-        optimizers = self.optimizers()
-        certain = len(optimizers) == 1 and not self.many
-        if node.kind == "clip":
-            return self.emit(path, Event(EventKind.CLIP, node.site, optimizers=optimizers, certain=certain))
-        site = node.site if frame.asked_at is None else frame.asked_at
-        return self.emit(path, Event(EventKind.USE_GRADS, site, optimizers=optimizers, certain=certain))
-
     def forget_gradients(self, path: Path) -> Path:
         """Something unseen happened to the gradients of every optimizer."""
         return self.emit(path, Event(EventKind.FORGET, optimizers=self.optimizers()))

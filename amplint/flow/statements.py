@@ -359,7 +359,7 @@ class Statements(Calls):
         return [(Exit.NEXT, path.with_local(frame.key, node.name, value), NONE)]
 
     def use(self, node: ir.Use, path: Path, frame: Frame) -> Ends:
-        return [(Exit.NEXT, self.machine.use_gradients(path, node, frame), NONE)]
+        return [(Exit.NEXT, self.use_gradients(node, path, frame), NONE)]
 
     def change(self, node: ir.Change, path: Path, frame: Frame) -> Ends:
         return [(Exit.NEXT, self.machine.forget_gradients(path), NONE)]
