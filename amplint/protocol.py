@@ -484,9 +484,7 @@ def _optimizer_step(state: ProtocolState, event: Event) -> Step:
                 f"optimizer.step() on gradients that {how}: {why}",
                 mark.scaler,
                 optimizer,
-                (
-                    Cause(_DONE[mark.content], mark.site),
-                ),
+                (Cause(_DONE[mark.content], mark.site),),
             )
         )
         # go on as after the scaler.step() that was meant
@@ -572,7 +570,8 @@ def _gradients_used(code: str, how: str) -> Callable[[ProtocolState, Event], Ste
             if scaled:
                 causes = (Cause("scaled here", scaled[0].site),)
                 message = f"gradients are {how} while they carry the loss scale"
-                violations.append(Violation(code, event.site, message, scaled[0].scaler, optimizer, causes))
+                whose = optimizer if event.certain else None
+                violations.append(Violation(code, event.site, message, scaled[0].scaler, whose, causes))
         # of which optimizer they are makes no difference where those of all carry the scale
         return state, tuple(violations) if event.certain or len(violations) == len(event.optimizers) else ()
 

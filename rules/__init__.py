@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from amplint.rule import Rule
+from amplint.rules.autocast.amp301_step_inside_autocast import StepInsideAutocast
+from amplint.rules.autocast.amp302_backward_inside_autocast import BackwardInsideAutocast
 from amplint.rules.autocast.amp303_bce_under_autocast import BceUnderAutocast
 from amplint.rules.autocast.amp304_cpu_autocast_dtype import CpuAutocastDtype
 from amplint.rules.autocast.amp305_autocast_on_generator import AutocastOnGenerator
@@ -24,12 +26,38 @@ from amplint.rules.numerics.amp401_half_overflow_constant import HalfOverflowCon
 from amplint.rules.numerics.amp402_half_underflow_epsilon import HalfUnderflowEpsilon
 from amplint.rules.protocol.amp101_step_bypasses_scaler import StepBypassesScaler
 from amplint.rules.protocol.amp102_missing_update import MissingUpdate
+from amplint.rules.protocol.amp103_clip_before_unscale import ClipBeforeUnscale
+from amplint.rules.protocol.amp104_scaled_grad_use import ScaledGradUse
+from amplint.rules.protocol.amp105_unscaled_backward import UnscaledBackward
+from amplint.rules.protocol.amp106_repeated_unscale import RepeatedUnscale
+from amplint.rules.protocol.amp107_misplaced_update import MisplacedUpdate
+from amplint.rules.protocol.amp108_zero_grad_before_step import ZeroGradBeforeStep
+from amplint.rules.protocol.amp109_backward_after_unscale import BackwardAfterUnscale
+from amplint.rules.protocol.amp110_repeated_step import RepeatedStep
+from amplint.rules.protocol.amp111_double_scale import DoubleScale
+from amplint.rules.protocol.amp112_scaled_loss_used import ScaledLossUsed
+from amplint.rules.protocol.amp113_closure_with_scaler import ClosureWithScaler
 from amplint.rules.protocol.amp114_scaler_recreated import ScalerRecreated
+from amplint.rules.protocol.amp116_scheduler_before_step import SchedulerBeforeStep
+from amplint.rules.protocol.amp121_wrong_scaler_argument import WrongScalerArgument
 
 RULES: tuple[type[Rule], ...] = (
     StepBypassesScaler,
     MissingUpdate,
+    ClipBeforeUnscale,
+    ScaledGradUse,
+    UnscaledBackward,
+    RepeatedUnscale,
+    MisplacedUpdate,
+    ZeroGradBeforeStep,
+    BackwardAfterUnscale,
+    RepeatedStep,
+    DoubleScale,
+    ScaledLossUsed,
+    ClosureWithScaler,
     ScalerRecreated,
+    SchedulerBeforeStep,
+    WrongScalerArgument,
     DeprecatedCudaAmp,
     DeprecatedCustomFwd,
     DeprecatedAutocastQuery,
@@ -37,6 +65,8 @@ RULES: tuple[type[Rule], ...] = (
     WrongMigrationArgument,
     BadDeviceType,
     AutocastNotEntered,
+    StepInsideAutocast,
+    BackwardInsideAutocast,
     BceUnderAutocast,
     CpuAutocastDtype,
     AutocastOnGenerator,

@@ -75,7 +75,10 @@ class Calls(Expressions):
         outcomes: Outcomes = []
         if isinstance(node.func, ir.Attribute) and not node.func.external:
             for after, receiver in self.evaluate(node.func.base, path, frame):
-                for before, args, kwargs in self.arguments(node, after, frame):
+                meant = _stepped_in_argument(node) if isinstance(receiver, Scaler) else None
+                if meant is not None:
+                    after = self.machine.emit(after, Event(EventKind.WRONG_ARGUMENT, node.site, receiver.key))
+                for before, args, kwargs in self.arguments(meant or node, after, frame):
                     outcomes += self.call_method(receiver, node, args, kwargs, before, frame)
             return outcomes
         for after, function in self.evaluate(node.func, path, frame):
@@ -812,6 +815,15 @@ class Calls(Expressions):
         return [self.remade(path, Unknown(("call", "next", site)))]
 
 
+def _stepped_in_argument(node: ir.Call) -> ir.Call | None:
+    """``scaler.step(optimizer.step())`` as the ``scaler.step(optimizer)`` that was meant."""
+    given = node.args[0].value if len(node.args) == 1 else None
+    if isinstance(node.func, ir.Attribute) and node.func.attr in ("step", "unscale_") and isinstance(given, ir.Call):
+        if isinstance(given.func, ir.Attribute) and given.func.attr == "step" and not given.args:
+            return replace(node, args=[ir.Argument(given.func.base)])
+    return None
+
+
 def _enabled_region(names: frozenset[str], args: list[Value], kwargs: Kwargs, site: int) -> Value:
     """What was given for whether a region of autocast is enabled."""
     positions = {AUTOCASTS.get(name) for name in names}
@@ -827,7 +839,7 @@ def _is_wrong_scale(scale: Value, scaler: Scaler, path: Path) -> bool:
         return True
     if isinstance(scale, Known):
         return type(scale.value) is int
-    return key_of(scale) == ("call", scaler.key, "get_scale") and bool(path.protocol.scaler(scaler.key).records)
+    return key_of(scale) == ("attribute", scaler.key, "get_scale") and bool(path.protocol.scaler(scaler.key).records)
 
 
 def _is_made_elsewhere(key: Key, path: Path) -> bool:

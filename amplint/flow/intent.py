@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import libcst as cst
 
 from amplint.documents import Document
 from amplint.findings import Edit, Fix
 from amplint.flow import ProtocolReport, explore
+from amplint.flow.machine import Found
 from amplint.protocol import Violation
 from amplint.syntax.enclosing import ancestors, insert_after, insert_line_after, statement_of, whole_lines
 from amplint.syntax.names import Names
@@ -27,17 +29,51 @@ class Intent:
 
     def scaler_text(self, violation: Violation) -> str | None:
         """The expression by which the violation's place can reach its scaler, None where none is sure."""
+        calls = self._calls(self.report.uses.get(violation.scaler, ()))
+        receivers = ((site, call.func.value) for site, call in calls if isinstance(call.func, cst.Attribute))
+        return self._reaching(violation, receivers)
+
+    def optimizer_text(self, violation: Violation) -> str | None:
+        """The expression by which the violation's place can reach its optimizer, None where none is sure."""
+        calls = self._calls(self.report.given.get(violation.optimizer, ()))
+        return self._reaching(violation, ((site, call.args[0].value) for site, call in calls if call.args))
+
+    def _calls(self, sites: Iterable[int]) -> Iterator[tuple[int, cst.Call]]:
+        for site in sorted(sites):
+            node = self.report.sites[site]
+            if isinstance(node, cst.Call):
+                yield site, node
+
+    def _reaching(self, violation: Violation, spelled: Iterable[tuple[int, cst.BaseExpression]]) -> str | None:
+        """The first of several expressions for one object that stands for it at the violation's place as well."""
         here = self.report.scope(violation.site)
-        for site in sorted(self.report.uses.get(violation.scaler, ())):
-            call, there = self.report.sites[site], self.report.scopes[site]
-            if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute):
-                continue
-            text = self.tree.code(call.func.value)
+        for site, expression in spelled:
+            there = self.report.scopes[site]
+            text = self.tree.code(expression)
             root = text.partition(".")[0]
             same_object = bool(here.me) and here.owner == there.owner and root == here.me == there.me
             if there == here or same_object or (there.number == 0 and root == text):
                 return text
         return None
+
+    def conditions(self, found: Found) -> list[tuple[int, bool, str]]:
+        """The tests around a violation and its causes that had to turn out one way: site, truth and text."""
+        violation = found.violation
+        places = [violation.site, *(cause.site for cause in violation.causes)]
+        nodes = [self.report.node(site) for site in places if site is not None]
+        around = {id(node) for place in nodes for node in ancestors(self.tree, place)}
+        tests = {id(node.test): node for node in self._ifs if id(node) in around}
+        kept = []
+        for site, truth in found.route:
+            node = self.report.node(site)
+            text = self.tree.code(node)
+            if id(node) in tests and "\n" not in text:
+                kept.append((site, truth, text))
+        return kept
+
+    @cached_property
+    def _ifs(self) -> list[cst.If]:
+        return [node for node in _nodes(self.tree.module) if isinstance(node, cst.If)]
 
     def replace_step(self, site: object, scaler: str) -> Edit | None:
         """``optimizer.step()`` as ``scaler.step(optimizer)``; None for any other shape of call."""

@@ -116,7 +116,7 @@ class _Lowering:
 
     def assert_(self, node: cst.Assert, out: list[ir.Statement]) -> None:
         site = self.site(node)
-        out.append(ir.If(self.expression(node.test), [], [ir.Raise(None)], (site, site)))
+        out.append(ir.If(self.expression(node.test), [], [ir.Raise(None)], (site, site), site))
 
     def delete(self, node: cst.Del, out: list[ir.Statement]) -> None:
         out.append(ir.Forget([self.target(node.target)]))
@@ -131,7 +131,8 @@ class _Lowering:
             self.if_(node.orelse, orelse)
         elif node.orelse is not None:
             orelse = self.suite(node.orelse.body)
-        out.append(ir.If(test, body, orelse, (self.first_site(node.body), self.first_site(node.orelse or node))))
+        arms = (self.first_site(node.body), self.first_site(node.orelse or node))
+        out.append(ir.If(test, body, orelse, arms, self.site(node.test)))
 
     def first_site(self, arm: cst.CSTNode) -> int:
         """Where an arm begins: at its first statement, or at its test where it has another."""

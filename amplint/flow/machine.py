@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from amplint.flow import program as ir
 from amplint.flow.evidence import Evidence
-from amplint.flow.paths import Path
+from amplint.flow.paths import Path, Route
 from amplint.flow.values import Key, LearntMore, Value, parts_of, spelled_out
 from amplint.protocol import Event, EventKind, Stage, Violation, advance
 
@@ -28,6 +28,8 @@ class Found:
 
     violation: Violation
     detour: int | None
+    route: Route = ()
+    """The decisions that led there."""
 
     @property
     def is_step(self) -> bool:
@@ -129,7 +131,7 @@ class Machine:
             found = self.unfinished if event.kind is EventKind.RETIRE and path.early else self.violations
             for violation in violations:
                 if self.only is None or violation.code == self.only:
-                    found.setdefault((violation.code, violation.site), Found(violation, path.detour))
+                    found.setdefault((violation.code, violation.site), Found(violation, path.detour, path.route))
         if event.kind in _USES_OF_A_SCALER:
             return path.but(protocol=protocol, detour=None, early=False)
         return path if protocol == path.protocol else path.but(protocol=protocol)
@@ -173,6 +175,13 @@ class Machine:
             if not parts_of(scaler).isdisjoint(made):
                 path = self.emit(path, Event(EventKind.RENEW, scaler=scaler))
         return path
+
+    def pass_by(self, path: Path) -> Path:
+        """The path past a loop that it never entered, in which a scaler would have done something."""
+        for key, scaler in path.protocol.scalers.items():
+            if not scaler.records:
+                path = self.emit(path, Event(EventKind.FORGET, scaler=key))
+        return self.forget_gradients(path)
 
     def forget_gradients(self, path: Path) -> Path:
         """Something unseen happened to the gradients of every optimizer."""

@@ -38,10 +38,16 @@ class Variables(dict[str, Value]):
         return self._hash
 
 
+Route = tuple[tuple[int, bool], ...]
+"""The sites of tests, in the order in which they were decided, with how they turned out."""
+MAX_ROUTE = 24
+"""The last decisions of a path that are remembered to be told."""
+
+
 class Path:
     """Immutable: every change makes another path. Paths that agree in everything are equal, so that they merge."""
 
-    __slots__ = ("_hash", "_hashes", "detour", "early", "facts", "frames", "protocol", "store", "switches")
+    __slots__ = ("_hash", "_hashes", "detour", "early", "facts", "frames", "protocol", "route", "store", "switches")
 
     def __init__(
         self,
@@ -52,6 +58,7 @@ class Path:
         protocol: ProtocolState,
         detour: int | None = None,
         early: bool = False,
+        route: Route = (),
     ) -> None:
         self.frames, self.store, self.facts = frames, store, facts
         self.switches, self.protocol = switches, protocol
@@ -59,6 +66,8 @@ class Path:
         """Whether the path left a loop before its end since it last used a scaler."""
         self.detour = detour
         """Where the path first turned away from the scaler since it last used one."""
+        self.route = route
+        """The decisions by which some run comes here: of paths that are equal otherwise, those of one."""
         self._hash: int | None = None
         self._hashes: dict[str, int] = {}
 
@@ -69,7 +78,7 @@ class Path:
 
     def but(self, **changes: Any) -> Path:
         """This path with some of its parts replaced."""
-        changed = Path(**{name: changes.get(name, getattr(self, name)) for name in _PARTS})
+        changed = Path(**{name: changes.get(name, getattr(self, name)) for name in (*_PARTS, "route")})
         changed._hashes = {name: known for name, known in self._hashes.items() if name not in changes}
         return changed
 
@@ -118,6 +127,11 @@ class Path:
         if self.store.get((owner, name)) == value:
             return self
         return self.but(store={**self.store, (owner, name): value})
+
+    def by_way_of(self, site: int, truth: bool) -> Path:
+        """This path, and that a test on its way was decided so."""
+        kept = tuple(decision for decision in self.route if decision[0] != site)
+        return self.but(route=(*kept, (site, truth))[-MAX_ROUTE:])
 
     # what conditions have decided
 

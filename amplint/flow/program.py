@@ -187,6 +187,8 @@ class If:
     orelse: list[Statement]
     arms: tuple[int, int]
     """The sites at which the two arms begin."""
+    site: int
+    """The site of the test."""
     polarity: int = 0
     counts_steps: bool = False
     """Whether the test asks if anything was stepped, of something counted beside the steps."""
@@ -202,7 +204,9 @@ class For:
     orelse: list[Statement]
     site: int
     runs: bool = False
-    """Whether it is meant to run at least once: it steps an optimizer an iteration, or gives a scaler to hooks."""
+    """Whether it is meant to run at least once: it makes or steps an optimizer an iteration, or gives a scaler away."""
+    scales: bool = False
+    """Whether its body uses a scaler."""
 
 
 @dataclass(slots=True, eq=False)
@@ -210,6 +214,7 @@ class While:
     test: Expression
     body: list[Statement]
     orelse: list[Statement]
+    scales: bool = False
 
 
 @dataclass(slots=True, eq=False)

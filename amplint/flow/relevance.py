@@ -459,10 +459,16 @@ class _Relevance:
         if isinstance(s, ir.For):
             inside = any(self._active_inside(inner) for inner in s.body) or self._active_inside(s.source)
             nodes = [node for inner in s.body for node in ir.walk(inner)]
-            s.runs = any(self._is_handed_to_stranger(node) for node in nodes) or _steps_each(s.target, nodes)
+            s.scales = self._uses_scaler(s.body)
+            s.runs = (
+                any(self._is_handed_to_stranger(node) for node in nodes)
+                or _steps_each(s.target, nodes)
+                or any(map(_appends_object, nodes))
+            )
             s.body, s.orelse = self.block(s.body, [], inside), self.block(s.orelse, after, active)
             return self._quieted(s, [*s.body, *s.orelse])
         if isinstance(s, ir.While):
+            s.scales = self._uses_scaler(s.body)
             inside = any(self._active_inside(inner) for inner in (s.test, *s.body))
             s.body, s.orelse = self.block(s.body, [], inside), self.block(s.orelse, after, active)
             return s if self._active_inside(s.test) else self._quieted(s, [*s.body, *s.orelse])
@@ -577,6 +583,14 @@ def _steps_each(target: ir.Target, nodes: list[Any]) -> bool:
             if any(isinstance(inner, ir.Name) and inner.id in names for inner in ir.walk(stepped)):
                 return True
     return False
+
+
+def _appends_object(node: Any) -> bool:
+    """Whether a collection is given a scaler or an optimizer made for it."""
+    if isinstance(node, ir.Assign):
+        return any(isinstance(target, ir.Item) for target in node.targets) and _builds(node.value)
+    appends = isinstance(node, ir.Call) and isinstance(node.func, ir.Attribute) and node.func.attr in ("append", "add")
+    return appends and any(_builds(argument.value) for argument in node.args)
 
 
 def _has_closure(node: Any) -> bool:

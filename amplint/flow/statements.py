@@ -130,6 +130,8 @@ class Statements(Calls):
         ends: Ends = []
         joined: list[Path] = []
         for after, truth in self.branch(node.test, path, frame, node.polarity):
+            if after.facts is not path.facts:
+                after = after.by_way_of(node.site, truth)
             if node.polarity and truth != (node.polarity > 0) and after.detour is None and _owes_step(after):
                 after = after.but(detour=node.arms[0 if truth else 1])
             if node.counts_steps and truth != (node.polarity > 0):
@@ -198,23 +200,23 @@ class Statements(Calls):
                 fresh = self.machine.forget_all(fresh)
             return [(self.bind(node.target, element, fresh, frame), True), (before, False)]
 
-        return self.loop(enter, node.body, node.orelse, path, frame, node.runs)
+        return self.loop(enter, node, path, frame, node.runs)
 
     def while_(self, node: ir.While, path: Path, frame: Frame) -> Ends:
-        return self.loop(lambda before: self.branch(node.test, before, frame), node.body, node.orelse, path, frame)
+        return self.loop(lambda before: self.branch(node.test, before, frame), node, path, frame)
 
     def loop(
         self,
         enter: Callable[[Path], list[tuple[Path, bool]]],
-        body: list[ir.Statement],
-        orelse: list[ir.Statement],
+        node: ir.For | ir.While,
         path: Path,
         frame: Frame,
         runs: bool = False,
     ) -> Ends:
         """Walk a loop until no iteration brings anything new. ``enter`` gives the ways into the body and past it.
 
-        A loop that ``runs`` is left after an iteration only, never at once.
+        A loop that ``runs`` is left after an iteration only, never at once. Where any other is passed at once, what its
+        scalers did not do in it proves nothing.
         """
         ends: Ends = []
         made: set[Key] = set()
@@ -223,26 +225,29 @@ class Statements(Calls):
         begun: dict[Path, Path] = {}
         finished: list[Path] = []
         pending = [path]
+        passed = True
         while pending:
             heads = _new_heads(pending, begun)
             pending = []
             for head in heads:
                 for start, inside in enter(self.machine.renew(head, made)):
                     if not inside:
+                        start = self.machine.pass_by(start) if passed and node.scales else start
                         finished += [] if runs else [start]
                         continue
-                    for exit, after, value in self.block(body, start, frame):
+                    for exit, after, value in self.block(node.body, start, frame):
                         if exit in (Exit.NEXT, Exit.CONTINUE):
                             pending.append(self.machine.renew(after, made))
                             finished += pending[-1:] if runs else []
                         else:
                             ends.append((Exit.NEXT if exit is Exit.BREAK else exit, after.but(early=True), value))
+            passed = False
         self.machine.remade.pop()
         self.machine.loops -= 1
         for outer in self.machine.remade[-1:]:
             outer |= made
         for after in merge([self.machine.renew(path, made) for path in finished], MAX_PATHS):
-            ends += self.block(orelse, after, frame)
+            ends += self.block(node.orelse, after, frame)
         return ends
 
     def try_(self, node: ir.Try, path: Path, frame: Frame) -> Ends:

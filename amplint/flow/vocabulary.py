@@ -119,6 +119,7 @@ def is_schedule_name(name: str) -> bool:
     lowered = name.lower()
     return "sched" in lowered and "noise" not in lowered
 
+
 AUTOGRAD_BACKWARD = frozenset({"torch.autograd.backward", "torch.autograd.variable.backward"})
 
 BOUND_METHODS = frozenset({"scale", "unscale_", "step", "update"})

@@ -100,6 +100,27 @@ def insert_line_after(tree: SyntaxTree, statement: cst.CSTNode, code: str) -> In
     return Insertion(line_end, f"{indent}{code}\n")
 
 
+def insert_before(tree: SyntaxTree, statement: cst.BaseSmallStatement, code: str) -> Insertion | None:
+    """Add ``code``, of one line or more, before a small statement that has a line of its own."""
+    line = ancestors(tree, statement)[0]
+    if not isinstance(line, cst.SimpleStatementLine) or line.body[0] is not statement:
+        return None
+    start = tree.span(line)[0]
+    indent = tree.text[_line_start(tree.text, start) : start]
+    lines = (f"{indent if index else ''}{part}\n" for index, part in enumerate(code.split("\n")))
+    return Insertion(start, "".join(lines) + indent)
+
+
+def removal(tree: SyntaxTree, statement: cst.BaseSmallStatement) -> tuple[int, int, str] | None:
+    """What to cut to remove a small statement, and what to put there: ``pass`` where a block would be left empty."""
+    line, *around = ancestors(tree, statement)
+    if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1:
+        return None
+    if around and isinstance(around[0], cst.IndentedBlock) and len(around[0].body) == 1:
+        return *tree.span(statement), "pass"
+    return *whole_lines(tree, line), ""
+
+
 def whole_lines(tree: SyntaxTree, statement: cst.CSTNode) -> tuple[int, int]:
     """Where the lines of a statement begin and end, its newline included."""
     start, end = tree.span(statement)

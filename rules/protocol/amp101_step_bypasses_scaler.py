@@ -43,6 +43,7 @@ from typing import TYPE_CHECKING
 
 from amplint.findings import Finding, Fix, Severity
 from amplint.rule import Context, Rule
+from amplint.rules.protocol.violations import MENTIONS, explanation
 
 if TYPE_CHECKING:
     from amplint.flow.intent import Intent
@@ -58,7 +59,7 @@ class StepBypassesScaler(Rule):
     since = "0.1.0"
     summary = "`optimizer.step()` on gradients that a gradient scaler scaled or unscaled"
     fixable = "sometimes"
-    mentions = (b"unscale_", b".scale(")
+    mentions = MENTIONS
 
     def check(self, context: Context) -> Iterator[Finding]:
         """Yield the plain steps that a scaler should have made."""
@@ -86,7 +87,7 @@ class StepBypassesScaler(Rule):
                 report.node(violation.site),
                 violation.message,
                 help=f"Call `{scaler or 'scaler'}.step(optimizer)`, then `{scaler or 'scaler'}.update()`.",
-                related=tuple(context.related(report.node(c.site), c.message) for c in violation.causes),
+                related=explanation(context, intent, found),
                 candidates=candidates,
                 no_fix_reason=reason,
             )

@@ -44,6 +44,7 @@ from collections.abc import Iterator
 
 from amplint.findings import Finding, Fix, Severity
 from amplint.rule import Context, Rule
+from amplint.rules.protocol.violations import MENTIONS, explanation
 
 
 class MissingUpdate(Rule):
@@ -55,7 +56,7 @@ class MissingUpdate(Rule):
     since = "0.1.0"
     summary = "`scaler.step()` or `scaler.unscale_()` that no `scaler.update()` follows"
     fixable = "sometimes"
-    mentions = (b"unscale_", b".scale(")
+    mentions = MENTIONS
 
     def check(self, context: Context) -> Iterator[Finding]:
         """Yield the calls that owe an update."""
@@ -69,7 +70,7 @@ class MissingUpdate(Rule):
 
             intent = Intent(context.document, context.tree, report)
             scaler = intent.scaler_text(violation)
-            related = [context.related(report.node(c.site), c.message) for c in violation.causes]
+            related = [*explanation(context, intent, found)]
             candidates: tuple[Fix, ...] = ()
             if found.skips_step and violation.site not in repeated:
                 place = report.node(found.detour)

@@ -1,0 +1,257 @@
+"""Rewrites that put the calls of the protocol in order: moved, removed, added, taken out of a region."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import libcst as cst
+
+from amplint.findings import Applicability, Edit, Fix
+from amplint.flow.intent import Intent, bundle
+from amplint.protocol import Violation
+from amplint.syntax.enclosing import (
+    ancestors,
+    insert_after,
+    insert_before,
+    removal,
+    statement_of,
+    whole_lines,
+)
+
+
+def small_statement(intent: Intent, site: object) -> cst.BaseSmallStatement | None:
+    """The statement of one line that the call at ``site`` belongs to."""
+    node = intent.report.node(site)
+    if isinstance(node, cst.BaseSmallStatement):
+        return node
+    return statement_of(ancestors(intent.tree, node))
+
+
+def call_statement(intent: Intent, site: object) -> cst.Expr | None:
+    """The statement that is nothing but the call at ``site``."""
+    statement = small_statement(intent, site)
+    alone = isinstance(statement, cst.Expr) and statement.value is intent.report.node(site)
+    return statement if alone and isinstance(statement, cst.Expr) else None
+
+
+def remove(intent: Intent, site: object) -> Edit | None:
+    """The call at ``site``, which is a statement of its own, removed."""
+    statement = call_statement(intent, site)
+    cut = removal(intent.tree, statement) if statement is not None else None
+    return None if cut is None else intent.document.edit(*cut)
+
+
+def add_before(intent: Intent, site: object, code: str) -> Edit | None:
+    """``code`` on lines of its own before the statement of ``site``."""
+    statement = small_statement(intent, site)
+    insertion = insert_before(intent.tree, statement, code) if statement is not None else None
+    if insertion is None:
+        return None
+    return intent.document.edit(insertion.offset, insertion.offset, insertion.content)
+
+
+def add_after(intent: Intent, site: object, code: str) -> Edit | None:
+    """``code`` as a statement of its own after the one of ``site``."""
+    statement = small_statement(intent, site)
+    insertion = insert_after(intent.tree, statement, code) if statement is not None else None
+    if insertion is None:
+        return None
+    return intent.document.edit(insertion.offset, insertion.offset, insertion.content)
+
+
+def code_at(intent: Intent, site: object) -> str:
+    """The source of the call at ``site``."""
+    start, end = intent.tree.span(intent.report.node(site))
+    return intent.tree.text[start:end]
+
+
+def move_after(intent: Intent, site: object, place: object) -> list[Edit | None]:
+    """The call at ``site``, a statement of its own, moved behind the statement of ``place``."""
+    return [remove(intent, site), add_after(intent, place, code_at(intent, site))]
+
+
+def comes_always_before(intent: Intent, first: object, second: object) -> bool:
+    """Whether the block of the statement of ``first`` holds that of ``second``, after it."""
+    one, other = small_statement(intent, first), small_statement(intent, second)
+    if one is None or other is None or intent.tree.span(one) >= intent.tree.span(other):
+        return False
+    return ancestors(intent.tree, one)[1] in ancestors(intent.tree, other)
+
+
+def replace_call(intent: Intent, site: object, content: str) -> Edit:
+    """Something else in the place of the call at ``site``."""
+    return intent.document.edit(*intent.tree.span(intent.report.node(site)), content)
+
+
+def unscale_before(intent: Intent, violation: Violation, scaler: str, optimizer: str) -> tuple[Fix | None, ...]:
+    """``unscale_`` right before the place of a violation: added, under the condition of its cause, or moved there."""
+    call = f"{scaler}.unscale_({optimizer})"
+    add = f"Add `{call}`"
+    fixes = [bundle(add, [add_before(intent, violation.site, call)])]
+    guard = intent.guard(violation)
+    if guard is not None and "\n" not in guard[0]:
+        test = guard[0] if guard[1] else f"not ({guard[0]})"
+        indent = intent.tree.module.default_indent
+        fixes.append(bundle(add, [add_before(intent, violation.site, f"if {test}:\n{indent}{call}")]))
+    for later in _others(intent, violation, call):
+        fixes.append(bundle(f"Move `{call}`", [remove(intent, later), add_before(intent, violation.site, call)]))
+    return tuple(fixes)
+
+
+def _others(intent: Intent, violation: Violation, call: str) -> list[int]:
+    """The sites of this very call in the same function."""
+    here = intent.report.scope(violation.site)
+    sites = intent.report.uses.get(violation.scaler, set())
+    return [site for site in sorted(sites) if intent.report.scope(site) == here and code_at(intent, site) == call]
+
+
+def last_update_after(intent: Intent, site: object, scaler: str) -> object:
+    """The ``update()`` that follows the statement of ``site`` in its block, or else ``site`` itself."""
+    statement = small_statement(intent, site)
+    if statement is None:
+        return site
+    line, *around = ancestors(intent.tree, statement)
+    block = around[0] if around else None
+    body: Sequence[cst.CSTNode] = block.body if isinstance(block, (cst.IndentedBlock, cst.Module)) else ()
+    rest = list(body[body.index(line) + 1 :]) if line in body else []
+    for candidate, node in enumerate(intent.report.sites):
+        if isinstance(node, cst.Call) and code_at(intent, candidate) == f"{scaler}.update()":
+            if any(intent.tree.span(other) == intent.tree.span(node) for other in rest):
+                return candidate
+    return site
+
+
+def dedent(intent: Intent, site: object) -> Fix | None:
+    """The statements from that of ``site`` on taken out of the ``with`` block that they stand in directly.
+
+    Safe where nothing but the protocol's own calls moves out; whatever else moves loses the region, so that is not.
+    """
+    tree = intent.tree
+    statement = small_statement(intent, site)
+    if statement is None:
+        return None
+    line, *around = ancestors(tree, statement)
+    if len(around) < 2 or not isinstance(around[0], cst.IndentedBlock) or not isinstance(around[1], cst.With):
+        return None
+    block, region = around[0], around[1]
+    if not isinstance(line, cst.SimpleStatementLine):
+        return None
+    index = list(block.body).index(line)
+    moved = block.body[index:]
+    if index == 0:
+        return None
+    text = tree.text
+    outer = text[whole_lines(tree, region)[0] : tree.span(region)[0]]
+    inner = text[whole_lines(tree, line)[0] : tree.span(line)[0]]
+    if not inner.startswith(outer) or inner == outer or outer.strip():
+        return None
+    start, end = whole_lines(tree, moved[0])[0], whole_lines(tree, moved[-1])[1]
+    body = text[start:end]
+    if _holds_text_over_lines(moved) or any(part.strip() and not part.startswith(inner) for part in body.splitlines()):
+        return None
+    content = "".join(
+        outer + part[len(inner) :] if part.startswith(inner) else part for part in body.splitlines(keepends=True)
+    )
+    safe = all(_is_of_the_protocol(statement) for statement in moved)
+    applicability = Applicability.SAFE if safe else Applicability.UNSAFE
+    edit = intent.document.edit(start, end, content)
+    return Fix("Move the step out of the autocast region", (edit,), applicability)
+
+
+_PROTOCOL = frozenset(
+    """backward scale step update unscale_ zero_grad clip_grad_norm_ clip_grad_value_ parameters item detach get_scale
+    get_last_lr""".split()
+)
+
+
+def _is_of_the_protocol(statement: cst.CSTNode) -> bool:
+    calls = [node for node in _nodes(statement) if isinstance(node, cst.Call)]
+    names = [call.func.attr.value if isinstance(call.func, cst.Attribute) else "" for call in calls]
+    return bool(calls) and all(name in _PROTOCOL for name in names)
+
+
+def _holds_text_over_lines(statements: Sequence[cst.CSTNode]) -> bool:
+    strings = (node for statement in statements for node in _nodes(statement) if isinstance(node, _STRINGS))
+    return any("\n" in cst.Module([]).code_for_node(string) for string in strings)
+
+
+_STRINGS = (cst.SimpleString, cst.FormattedString)
+
+
+def _nodes(node: cst.CSTNode) -> list[cst.CSTNode]:
+    return [node, *(inner for child in node.children for inner in _nodes(child))]
+
+
+def scale_backward(intent: Intent, site: object, scaler: str) -> tuple[Fix | None, ...]:
+    """``loss.backward()`` as ``scaler.scale(loss).backward()``, without a dropped ``scale`` right before it."""
+    call = intent.report.node(site)
+    if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute):
+        return ()
+    loss = intent.tree.code(call.func.value)
+    start, end = intent.tree.span(call.func.value)
+    scaled = intent.document.edit(start, end, f"{scaler}.scale({loss})")
+    message = f"Replace with `{scaler}.scale({loss}).backward()`"
+    dropped = [
+        remove(intent, other)
+        for other, node in enumerate(intent.report.sites)
+        if isinstance(node, cst.Call)
+        and code_at(intent, other) == f"{scaler}.scale({loss})"
+        and intent.report.scope(other) == intent.report.scope(site)
+        and call_statement(intent, other) is not None
+    ]
+    return (bundle(message, [scaled, *dropped]), bundle(message, [scaled]))
+
+
+def scale_at_backward(intent: Intent, violation: Violation, scaler: str) -> Fix | None:
+    """``loss = scaler.scale(loss)`` and ``loss.backward()`` as ``scaler.scale(loss).backward()``."""
+    here = intent.report.scope(violation.site)
+    sites = [
+        (site, node)
+        for site, node in enumerate(intent.report.sites)
+        if intent.report.scope(site) == here and isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute)
+    ]
+    if any(
+        node.func.attr.value in ("get_scale", "_scale") for _, node in sites if isinstance(node.func, cst.Attribute)
+    ):
+        return None  # a number is divided by the scale somewhere
+    for site, node in sites:
+        statement = small_statement(intent, site)
+        if not isinstance(statement, cst.Assign) or statement.value is not node or len(statement.targets) != 1:
+            continue
+        target = statement.targets[0].target
+        code = code_at(intent, site)
+        if not isinstance(target, cst.Name) or code != f"{scaler}.scale({target.value})":
+            continue
+        cut = removal(intent.tree, statement)
+        backward = [
+            other
+            for other, call in sites
+            if isinstance(call.func, cst.Attribute)
+            and call.func.attr.value == "backward"
+            and intent.tree.code(call.func.value) == target.value
+        ]
+        if cut is not None and len(backward) == 1:
+            call = intent.report.node(backward[0])
+            assert isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute)
+            start, end = intent.tree.span(call.func.value)
+            edits: list[Edit | None] = [intent.document.edit(*cut), intent.document.edit(start, end, code)]
+            return bundle(f"Scale it where it is backpropagated: `{code}.backward()`", edits)
+    return None
+
+
+def right_argument(intent: Intent, site: object) -> Fix | None:
+    """The argument of a scaler's method that was plainly meant."""
+    call = intent.report.node(site)
+    if not isinstance(call, cst.Call) or len(call.args) != 1:
+        return None
+    given = call.args[0].value
+    start, end = intent.tree.span(given)
+    if isinstance(given, cst.Integer):
+        return bundle("Give a float", [intent.document.edit(start, end, f"{given.value}.0")])
+    if isinstance(given, cst.Call) and isinstance(given.func, cst.Attribute):
+        owner = intent.tree.code(given.func.value)
+        if given.func.attr.value == "step" and not given.args:
+            return bundle(f"Give `{owner}`", [intent.document.edit(start, end, owner)])
+        if given.func.attr.value == "get_scale":
+            return bundle("Update without an argument", [intent.document.edit(start, end, "")])
+    return None

@@ -1,0 +1,78 @@
+"""# clip-before-unscale (AMP103)
+
+## What it does
+Finds gradient clipping, by norm or by value, through PyTorch's functions, timm's, or by hand, on gradients that
+`scaler.scale(loss).backward()` has made and that `scaler.unscale_(optimizer)` has not yet divided by the scale.
+Helpers and methods of the same file are followed; with several optimizers the one that owns the clipped parameters
+counts.
+
+## Why is this bad?
+While they carry the scale, gradients are up to 65536 times too large, so every one of them exceeds the threshold.
+Measured: a norm of 254 was reported as 1.67e7, and the step that was applied had a length of 1.5e-5 in the place of
+1.0: training all but stands still, and nothing is raised.
+
+## Example
+```python
+scaler.scale(loss).backward()
+torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+scaler.step(optimizer)
+scaler.update()
+```
+
+## Use instead
+```python
+scaler.scale(loss).backward()
+scaler.unscale_(optimizer)
+torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+scaler.step(optimizer)
+scaler.update()
+```
+
+## Fix safety
+The fix is safe: it puts `scaler.unscale_(optimizer)` right before the clip, under the same condition as the scaled
+backward where there is one, or moves an `unscale_` that comes too late. It is not offered where it is not certain
+which optimizer owns the parameters, where scaler or optimizer cannot be reached from the clip, or where the clip is
+made more often than the step: `unscale_` may be called once only between updates.
+
+## References
+- [Automatic mixed precision examples](https://docs.pytorch.org/docs/stable/notes/amp_examples.html)
+- [torch.amp.GradScaler](https://docs.pytorch.org/docs/stable/amp.html#torch.amp.GradScaler)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from amplint.findings import Fix, Severity
+from amplint.rules.protocol.violations import ViolationRule
+
+if TYPE_CHECKING:
+    from amplint.flow.intent import Intent
+    from amplint.flow.machine import Found
+
+
+class ClipBeforeUnscale(ViolationRule):
+    """Clipping of gradients that still carry the loss scale."""
+
+    code = "AMP103"
+    name = "clip-before-unscale"
+    severity = Severity.ERROR
+    since = "0.2.0"
+    summary = "gradients are clipped while they carry the loss scale"
+    fixable = "sometimes"
+    advice = "Call `{scaler}.unscale_(optimizer)` once, right before the clip."
+
+    def candidates(self, intent: Intent, found: Found, scaler: str) -> tuple[Fix | None, ...]:
+        """``unscale_`` right before the place, under the condition that scales the gradients."""
+        from amplint.flow.repairs import unscale_before
+
+        optimizer = intent.optimizer_text(found.violation)
+        return () if optimizer is None else unscale_before(intent, found.violation, scaler, optimizer)
+
+    def reason(self, intent: Intent, found: Found, scaler: str | None) -> str | None:
+        """Why ``unscale_`` was not added."""
+        if found.violation.optimizer is None:
+            return "which optimizer owns these gradients is not certain"
+        if scaler is not None and intent.optimizer_text(found.violation) is None:
+            return "the optimizer cannot be reached from here"
+        return super().reason(intent, found, scaler)

@@ -1,0 +1,66 @@
+"""# zero-grad-before-step (AMP108)
+
+## What it does
+Finds `optimizer.zero_grad()` (or that of the module whose parameters it holds) after a scaled backward and before the
+`scaler.step(optimizer)`, `scaler.unscale_(optimizer)` or plain step that was to use the gradients.
+
+## Why is this bad?
+With `set_to_none=False` the step is one of zeros, and nothing is raised: training does not move, or drifts by
+momentum and weight decay alone. With the default the scaler raises `AssertionError: No inf checks were recorded for
+this optimizer.`
+
+## Example
+```python
+scaler.scale(loss).backward()
+optimizer.zero_grad()
+scaler.step(optimizer)
+scaler.update()
+```
+
+## Use instead
+```python
+optimizer.zero_grad()
+scaler.scale(loss).backward()
+scaler.step(optimizer)
+scaler.update()
+```
+
+## Fix safety
+The fix is safe: it moves the call behind the update, so that the next iteration begins with cleared gradients.
+
+## References
+- [Automatic mixed precision examples](https://docs.pytorch.org/docs/stable/notes/amp_examples.html)
+- [torch.amp.GradScaler](https://docs.pytorch.org/docs/stable/amp.html#torch.amp.GradScaler)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from amplint.findings import Fix, Severity
+from amplint.rules.protocol.violations import ViolationRule
+
+if TYPE_CHECKING:
+    from amplint.flow.intent import Intent
+    from amplint.flow.machine import Found
+
+
+class ZeroGradBeforeStep(ViolationRule):
+    """Gradients cleared before the step that should use them."""
+
+    code = "AMP108"
+    name = "zero-grad-before-step"
+    severity = Severity.ERROR
+    since = "0.2.0"
+    summary = "gradients are cleared between `backward()` and the step that should use them"
+    fixable = "sometimes"
+    advice = "Clear gradients after the update, or before the backward."
+
+    def candidates(self, intent: Intent, found: Found, scaler: str) -> tuple[Fix | None, ...]:
+        """The clearing moved behind the update."""
+        from amplint.flow.intent import bundle
+        from amplint.flow.repairs import last_update_after, move_after
+
+        step = found.violation.causes[0].site
+        place = last_update_after(intent, step, scaler)
+        return (bundle("Move it behind the step", move_after(intent, found.violation.site, place)),)

@@ -1,0 +1,82 @@
+"""What the automaton's rules share: one finding for each place that it rejects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, ClassVar
+
+from amplint.findings import Finding, Fix, Related
+from amplint.rule import Context, Rule
+
+if TYPE_CHECKING:
+    from amplint.flow.intent import Intent
+    from amplint.flow.machine import Found
+
+MENTIONS = (b"unscale_", b".scale(")
+"""A file without either has no step of a scaler's protocol in it."""
+
+
+class ViolationRule(Rule):
+    """A rule that says what the automaton says under the rule's code.
+
+    ``advice`` tells what to do; in it ``{scaler}`` is the scaler as it is called there.
+    """
+
+    advice: ClassVar[str]
+    mentions: ClassVar[tuple[bytes, ...]] = MENTIONS
+
+    def check(self, context: Context) -> Iterator[Finding]:
+        """Yield the places that the automaton rejects."""
+        report = context.protocol
+        rejected = [found for found in report.violations if found.violation.code == self.code]
+        if not rejected:
+            return
+        from amplint.flow.intent import Intent
+
+        intent = Intent(context.document, context.tree, report)
+        for found in rejected:
+            if not self.concerns(intent, found):
+                continue
+            violation = found.violation
+            scaler = intent.scaler_text(violation)
+            candidates = tuple(
+                fix
+                for fix in (self.candidates(intent, found, scaler) if scaler is not None else ())
+                if fix is not None and intent.heals(fix, violation, scaler or "")
+            )
+            yield context.finding(
+                self,
+                report.node(violation.site),
+                violation.message,
+                help=self.advice.format(scaler=scaler or "scaler"),
+                related=explanation(context, intent, found),
+                candidates=candidates,
+                no_fix_reason=None if candidates else self.reason(intent, found, scaler),
+            )
+
+    def concerns(self, intent: Intent, found: Found) -> bool:
+        """Whether this is the rule that should speak, where several see one mistake."""
+        return True
+
+    def candidates(self, intent: Intent, found: Found, scaler: str) -> tuple[Fix | None, ...]:
+        """The rewrites that may heal the violation, the best first."""
+        return ()
+
+    def reason(self, intent: Intent, found: Found, scaler: str | None) -> str | None:
+        """Why there is no fix."""
+        if self.fixable == "never":
+            return None
+        if scaler is None:
+            return "the scaler cannot be reached from here"
+        return "no rewrite of this call alone would put all calls in order"
+
+
+def explanation(context: Context, intent: Intent, found: Found) -> tuple[Related, ...]:
+    """The places that explain a violation: its causes, and the conditions under which a run comes there."""
+    report = intent.report
+    causes = [context.related(report.node(cause.site), cause.message) for cause in found.violation.causes]
+    conditions = [
+        context.related(report.node(site), f"reached when `{text}` is {str(truth).lower()}")
+        for site, truth, text in intent.conditions(found)
+    ]
+    return (*causes, *conditions)
