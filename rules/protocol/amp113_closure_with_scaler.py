@@ -30,8 +30,14 @@ There is no fix: an optimizer that needs its closure is trained without a scaler
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from amplint.findings import Severity
 from amplint.rules.protocol.violations import ViolationRule
+
+if TYPE_CHECKING:
+    from amplint.flow.intent import Intent
+    from amplint.flow.machine import Found
 
 
 class ClosureWithScaler(ViolationRule):
@@ -44,3 +50,7 @@ class ClosureWithScaler(ViolationRule):
     summary = "`scaler.step()` with a closure, or of an optimizer that needs one"
     fixable = "never"
     advice = "Step without a closure, or train this optimizer without a scaler."
+
+    def reason(self, intent: Intent, found: Found, scaler: str | None) -> str | None:
+        """Why there is no fix."""
+        return "whether to do without the closure or without the scaler is the program's choice"

@@ -64,8 +64,6 @@ class ViolationRule(Rule):
 
     def reason(self, intent: Intent, found: Found, scaler: str | None) -> str | None:
         """Why there is no fix."""
-        if self.fixable == "never":
-            return None
         if scaler is None:
             return "the scaler cannot be reached from here"
         return "no rewrite of this call alone would put all calls in order"
