@@ -20,6 +20,7 @@ from amplint.rules.migration.amp202_deprecated_custom_fwd import DeprecatedCusto
 from amplint.rules.migration.amp203_deprecated_autocast_query import DeprecatedAutocastQuery
 from amplint.rules.migration.amp204_apex_amp import ApexAmp
 from amplint.rules.migration.amp205_wrong_migration_argument import WrongMigrationArgument
+from amplint.rules.migration.amp206_needs_newer_torch import NeedsNewerTorch
 from amplint.rules.migration.amp207_bad_device_type import BadDeviceType
 from amplint.rules.migration.amp208_autocast_not_entered import AutocastNotEntered
 from amplint.rules.numerics.amp401_half_overflow_constant import HalfOverflowConstant
@@ -63,6 +64,7 @@ RULES: tuple[type[Rule], ...] = (
     DeprecatedAutocastQuery,
     ApexAmp,
     WrongMigrationArgument,
+    NeedsNewerTorch,
     BadDeviceType,
     AutocastNotEntered,
     StepInsideAutocast,

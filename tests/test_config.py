@@ -18,7 +18,7 @@ from amplint.config import (
     parse_target_torch,
     select_rules,
 )
-from amplint.config.requirements import required_torch
+from amplint.config.requirements import of_pyproject
 from amplint.registry import UnknownRule, installed
 
 if sys.version_info >= (3, 11):
@@ -217,7 +217,7 @@ def project(*dependencies: str, **optional: list[str]) -> dict[str, Any]:
     ],
 )
 def test_the_lowest_torch_of_the_dependencies(pyproject: dict[str, Any], lowest: tuple[int, int] | None) -> None:
-    found = required_torch(pyproject)
+    found = of_pyproject(pyproject)
     assert (found and found.version) == lowest
 
 
@@ -240,7 +240,7 @@ def test_the_lowest_torch_of_the_dependencies(pyproject: dict[str, Any], lowest:
     ],
 )
 def test_the_lowest_torch_in_poetrys_words(constraint: str, lowest: tuple[int, int] | None) -> None:
-    found = required_torch(tomllib.loads(f"[tool.poetry.dependencies]\ntorch = {constraint}\n"))
+    found = of_pyproject(tomllib.loads(f"[tool.poetry.dependencies]\ntorch = {constraint}\n"))
     assert (found and found.version) == lowest
 
 
@@ -254,3 +254,67 @@ def test_the_configured_target_comes_before_the_dependencies_and_these_hold_for_
     configured = Configuration(installed()).target_torch(str(tmp_path / "a" / "b"))
     assert configured is not None
     assert configured.version == (2, 4)
+
+
+@pytest.mark.parametrize(
+    ("files", "lowest", "source"),
+    [
+        (
+            {"setup.cfg": "[options]\ninstall_requires =\n    numpy\n    torch>=1.13\n"},
+            (1, 13),
+            "`install_requires` in setup.cfg",
+        ),
+        ({"setup.cfg": "[options]\ninstall_requires = torch>=2.0; numpy\n"}, None, ""),
+        (
+            {"setup.cfg": "[options.extras_require]\ngpu =\n    torch>=2.1\n    numpy\n"},
+            (2, 1),
+            "`extras_require` in setup.cfg",
+        ),
+        ({"setup.cfg": "[metadata]\nname = torch_x\n[metadata]\n"}, None, ""),
+        ({"setup.cfg": "[options]\ninstall_requires = torch\n"}, None, ""),
+        ({"requirements.txt": "numpy\ntorch>=2.1  # for compile\n"}, (2, 1), "requirements.txt"),
+        (
+            {"requirements.txt": "--extra-index-url https://example.org/cu118\ntorch==2.0.1+cu118\n"},
+            (2, 0),
+            "requirements.txt",
+        ),
+        ({"requirements.txt": "torch==2.2.0 \\\n    --hash=sha256:00\n"}, (2, 2), "requirements.txt"),
+        ({"requirements.txt": "torch\n"}, None, ""),
+        ({"requirements.txt": "# torch>=2.1\ntorchvision>=0.15\n-r base.txt\n"}, None, ""),
+        ({"requirements.txt": "numpy\n", "requirements-gpu.txt": "torch>=2.3\n"}, (2, 3), "requirements-gpu.txt"),
+        (
+            {"requirements/base.txt": "torch>=2.1\n", "requirements-dev.txt": "torch==2.4.0\n"},
+            (2, 1),
+            "requirements-dev.txt and requirements/base.txt",
+        ),
+        ({"requirements.txt": "torch>=2.1\n", "requirements-old.txt": "torch==1.7.1\n"}, (2, 1), "requirements.txt"),
+        (
+            {"pyproject.toml": "[project]\ndependencies = ['torch>=2.4']\n", "requirements.txt": "torch==2.6\n"},
+            (2, 4),
+            "`dependencies` in pyproject.toml",
+        ),
+        (
+            {"pyproject.toml": "[project]\ndependencies = ['torch']\n", "requirements.txt": "torch>=2.2\n"},
+            (2, 2),
+            "requirements.txt",
+        ),
+        ({"pyproject.toml": "not { toml", "requirements.txt": "torch>=2.2\n"}, (2, 2), "requirements.txt"),
+    ],
+)
+def test_the_lowest_torch_of_setup_and_requirements(
+    tmp_path: Path, files: dict[str, str], lowest: tuple[int, int] | None, source: str
+) -> None:
+    for name, text in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    found = Configuration(installed()).target_torch(str(tmp_path))
+    assert (found and found.version) == lowest
+    assert found is None or found.source == source
+
+
+def test_requirements_outside_of_the_repository_say_nothing(tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_text("torch==1.7\n")
+    (tmp_path / "repository" / ".git").mkdir(parents=True)
+    (tmp_path / "repository" / "source").mkdir()
+    assert Configuration(installed()).target_torch(str(tmp_path / "repository" / "source")) is None

@@ -74,9 +74,9 @@ class Configuration:
         from amplint.config.requirements import required_torch
 
         if folder not in self._targets:
-            found = required_torch(_toml_or_nothing(os.path.join(folder, _PYPROJECT)))
+            found = required_torch(folder, _toml_or_nothing(os.path.join(folder, _PYPROJECT)))
             parent = os.path.dirname(folder)
-            if found is None and parent != folder:
+            if found is None and parent != folder and not os.path.exists(os.path.join(folder, ".git")):
                 found = self._required_torch(parent)
             self._targets[folder] = found
         return self._targets[folder]

@@ -1,30 +1,106 @@
-"""The lowest torch that a project's own dependencies admit."""
+"""The lowest torch that a project's own files require."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from amplint.documents import read_regular_file
 from amplint.rule import TargetTorch
 
 if TYPE_CHECKING:
     from packaging.specifiers import Specifier
 
+Bound: TypeAlias = tuple[int, int] | None
+"""The lowest version that one requirement on torch admits; None where it admits any."""
 
-def required_torch(pyproject: Mapping[str, Any]) -> TargetTorch | None:
+_CONTINUED = re.compile(r"\\\r?\n")
+_REQUIREMENTS = re.compile(r"requirements[^/]*\.(txt|in)\Z")
+
+
+def required_torch(folder: str, pyproject: Mapping[str, Any]) -> TargetTorch | None:
+    """The lowest torch that the files in ``folder`` require: its ``pyproject``, setup.cfg or requirements files.
+
+    The first that gives a lower bound counts. None where none does.
+    """
+    return of_pyproject(pyproject) or _of_setup(os.path.join(folder, "setup.cfg")) or _of_requirements(folder)
+
+
+def of_pyproject(pyproject: Mapping[str, Any]) -> TargetTorch | None:
     """The lowest torch that a project's own dependencies admit.
 
     None where they do not name torch, or admit any old one.
     """
     for key, bounds in _torch_bounds(pyproject):
         if bounds:
-            lowest = None if None in bounds else min(bound for bound in bounds if bound is not None)
-            return None if lowest is None else TargetTorch(lowest, f"`{key}` in pyproject.toml")
+            return _lowest(bounds, f"`{key}` in pyproject.toml")
     return None
 
 
-def _torch_bounds(pyproject: Mapping[str, Any]) -> Iterator[tuple[str, list[tuple[int, int] | None]]]:
+def _of_setup(path: str) -> TargetTorch | None:
+    """What ``install_requires`` and ``extras_require`` of setup.cfg admit."""
+    text = _text_or_nothing(path)
+    if "torch" not in text:
+        return None
+    from configparser import ConfigParser, Error
+
+    parser = ConfigParser(interpolation=None)
+    try:
+        parser.read_string(text)
+    except Error:
+        return None
+    required = parser.get("options", "install_requires", fallback="")
+    extras = parser.items("options.extras_require") if parser.has_section("options.extras_require") else []
+    for key, texts in (("install_requires", [required]), ("extras_require", [value for _, value in extras])):
+        bounds = _bounds([line.strip() for text in texts for line in re.split(r"[\r\n]", text)])
+        if bounds:
+            return _lowest(bounds, f"`{key}` in setup.cfg")
+    return None
+
+
+def _of_requirements(folder: str) -> TargetTorch | None:
+    """What requirements.txt admits, or where it does not name torch, the others beside it and in requirements/."""
+    main = os.path.join(folder, "requirements.txt")
+    bounds = _bounds_of_lines(main)
+    if bounds:
+        return _lowest(bounds, "requirements.txt")
+    others = [name for name in _files(folder) if _REQUIREMENTS.match(name)]
+    others += [f"requirements/{name}" for name in _files(os.path.join(folder, "requirements")) if name.endswith(".txt")]
+    found = {name: bounds for name in sorted(others) if (bounds := _bounds_of_lines(os.path.join(folder, name)))}
+    every = [bound for bounds in found.values() for bound in bounds]
+    return _lowest(every, " and ".join(found)) if every else None
+
+
+def _files(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
+
+
+def _bounds_of_lines(path: str) -> list[Bound]:
+    text = _CONTINUED.sub("", _text_or_nothing(path))
+    lines = (re.split(r"\s+(?:#|--)|^\s*#", line)[0].strip() for line in text.splitlines())
+    return _bounds([line for line in lines if line.lower().startswith("torch")])
+
+
+def _text_or_nothing(path: str) -> str:
+    try:
+        return read_regular_file(path).decode() if os.path.isfile(path) else ""
+    except (OSError, ValueError):
+        return ""
+
+
+def _lowest(bounds: Iterable[Bound], source: str) -> TargetTorch | None:
+    """The lowest version that some of the requirements admit; None where one of them admits any."""
+    every = list(bounds)
+    lowest = None if None in every else min(bound for bound in every if bound is not None)
+    return None if lowest is None else TargetTorch(lowest, source)
+
+
+def _torch_bounds(pyproject: Mapping[str, Any]) -> Iterator[tuple[str, list[Bound]]]:
     project = table_of(pyproject, "project")
     optional = table_of(project, "optional-dependencies")
     yield "dependencies", _bounds(project.get("dependencies"))
@@ -38,27 +114,26 @@ def _torch_bounds(pyproject: Mapping[str, Any]) -> Iterator[tuple[str, list[tupl
     )
 
 
-def table_of(parent: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    value = parent.get(key)
-    return value if isinstance(value, dict) else {}
-
-
-def _bounds(requirements: object) -> list[tuple[int, int] | None]:
+def _bounds(requirements: object) -> list[Bound]:
     """The lower bound of each requirement on torch among ``requirements``."""
+    texts = requirements if isinstance(requirements, list) else []
+    texts = [text for text in texts if isinstance(text, str) and "torch" in text.lower()]
+    if not texts:
+        return []
     from packaging.requirements import InvalidRequirement, Requirement
 
-    bounds: list[tuple[int, int] | None] = []
-    for text in requirements if isinstance(requirements, list) else ():
+    bounds: list[Bound] = []
+    for text in texts:
         try:
             requirement = Requirement(text)
-        except (InvalidRequirement, TypeError):
+        except InvalidRequirement:
             continue  # the project's own tools will complain about it
         if requirement.name.lower() == "torch":
             bounds.append(_lower_bound(requirement.specifier))
     return bounds
 
 
-def _lower_bound(specifiers: Iterable[Specifier]) -> tuple[int, int] | None:
+def _lower_bound(specifiers: Iterable[Specifier]) -> Bound:
     from packaging.version import InvalidVersion, Version
 
     lows = []
@@ -72,7 +147,7 @@ def _lower_bound(specifiers: Iterable[Specifier]) -> tuple[int, int] | None:
     return max(lows, default=None)
 
 
-def _poetry_bound(constraint: str) -> tuple[int, int] | None:
+def _poetry_bound(constraint: str) -> Bound:
     """The lower bound of a constraint in Poetry's spelling: ``^2.1``, ``~2.1``, ``2.1.*``, ``>=2,<3 || ^4``."""
     from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
@@ -85,3 +160,9 @@ def _poetry_bound(constraint: str) -> tuple[int, int] | None:
         except InvalidSpecifier:
             return None
     return None if None in bounds else min(bound for bound in bounds if bound is not None)
+
+
+def table_of(parent: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """The table ``key`` of a TOML table; an empty one where there is none."""
+    value = parent.get(key)
+    return value if isinstance(value, dict) else {}

@@ -87,6 +87,28 @@ MEMBERS = {name: Member(api) for name, api in NEW.items()} | {
 }
 
 
+#: The first torch that has each name that came after ``torch.cuda.amp``.
+SINCE = {
+    "torch.autocast": (1, 10),
+    "torch.amp.autocast": (1, 12),
+    "torch.amp.autocast_mode.autocast": (1, 12),
+    "torch.GradScaler": (2, 3),
+    "torch.amp.GradScaler": (2, 3),
+    "torch.amp.grad_scaler.GradScaler": (2, 3),
+    "torch.amp.custom_fwd": (2, 4),
+    "torch.amp.custom_bwd": (2, 4),
+    "torch.amp.autocast_mode.custom_fwd": (2, 4),
+    "torch.amp.autocast_mode.custom_bwd": (2, 4),
+    "torch.get_autocast_dtype": (2, 4),
+    "torch.set_autocast_dtype": (2, 4),
+    "torch.cpu.amp.autocast": (1, 10),
+    "torch.cpu.amp.GradScaler": (2, 3),
+}
+
+#: Functions that took no device at first, and the first torch in which they do.
+SINCE_WITH_DEVICE = {"torch.is_autocast_enabled": (2, 4), "torch.set_autocast_enabled": (2, 4)}
+
+
 @dataclass(eq=False, frozen=True, slots=True)
 class AmpUse:
     """One place where an AMP name stands: the name or attribute chain ``node``.
