@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amplint.precision.interpreter import PrecisionReport, State, Use, decorator_name, interpret, is_generator
+from amplint.precision.interpreter import PrecisionReport, State, Use, decorator_name, interpret
 from amplint.precision.values import (
     Autocast,
     Class,
@@ -38,5 +38,4 @@ __all__ = [
     "Value",
     "decorator_name",
     "interpret",
-    "is_generator",
 ]

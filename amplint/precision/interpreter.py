@@ -45,7 +45,7 @@ from amplint.precision.values import (
     options,
     promote,
 )
-from amplint.syntax.names import Names, dotted_name
+from amplint.syntax.names import Names, children, dotted_name
 from amplint.syntax.tree import SyntaxTree
 
 _DTYPES = {
@@ -98,6 +98,7 @@ _MODULE_NAME = re.compile(
     r"detector|net[gd])(_|\d|$)"
 )
 _MODULE_METHOD = re.compile(r"(\w+)(?:\.module)?\.(?:train|eval|parameters|named_parameters)\(")
+_DEVICE_NAME = re.compile(r"(?i)device|rank|cuda|gpu|(^|[._])dev($|[._])")
 _LOSS_NAME = re.compile(r"(?i)(^|_)(loss|losses|cost)(_|\d|$)")
 _PRECISION_TEST = re.compile(r"(?i)dtype|half|fp16|float16|bf16|autocast|(^|\W|_)amp(\W|_|$)|mixed|precision|is_cuda")
 _MOST_CALLS = 1500
@@ -175,6 +176,7 @@ class PrecisionReport:
         self.uses: list[Use] = []
         self.autocasts: dict[cst.CSTNode, Autocast] = {}
         self.functions: frozenset[cst.ClassDef] = frozenset()
+        self.generators: frozenset[cst.FunctionDef] = frozenset()
         self.decorated: dict[cst.FunctionDef, tuple[cst.Decorator, Autocast]] = {}
 
     def applied(self) -> Iterator[tuple[cst.ClassDef, Use]]:
@@ -240,6 +242,7 @@ class _Interpreter:
     def run(self) -> None:
         """Run the module, then every function and method by itself."""
         classes = [node for node in self.names.parents if isinstance(node, cst.ClassDef)]
+        self.report.generators = frozenset(self._generators())
         self.own_models = [node for node in classes if _defines(node, "forward") and not _defines(node, "backward")]
         self.block(self.tree.module.body, self.module, State())
         for node in list(self.names.parents):
@@ -259,6 +262,15 @@ class _Interpreter:
             if isinstance(above, cst.Module):
                 return above
         return node
+
+    def _generators(self) -> Iterator[cst.FunctionDef]:
+        for node in self.names.parents:
+            if isinstance(node, cst.Yield):
+                for above in self.names.ancestors(node):
+                    if isinstance(above, cst.FunctionDef):
+                        yield above
+                    if isinstance(above, (cst.FunctionDef, cst.Lambda)):
+                        break
 
     def _class_of(self, node: cst.FunctionDef) -> cst.ClassDef | None:
         for above in self.names.ancestors(node):
@@ -387,7 +399,8 @@ class _Interpreter:
         if state.doubtful:
             return state
         flags = {name for entered in state.entered for name in entered.autocast.flags}
-        if _PRECISION_TEST.search(self.tree.code(test)) or flags & set(regions.names_in(test)):
+        names = set(regions.names_in(test))
+        if flags & names or any(map(_PRECISION_TEST.search, names)):
             return replace(state, doubtful=True)
         return state
 
@@ -437,7 +450,7 @@ class _Interpreter:
         if isinstance(value, Expecting):
             return replace(state, doubtful=True)
         if all(isinstance(option, (Unknown, Named, Tensor)) or option == Constant(None) for option in options(value)):
-            if regions.sounds_like_autocast(self.tree.code(text)):
+            if any(map(regions.sounds_like_autocast, regions.names_in(text))):
                 entered = Entered(regions.stranger(text), place, len(state.calls), next(self.entries))
                 return replace(state, entered=(*state.entered, entered))
         return state
@@ -504,68 +517,55 @@ class _Interpreter:
 
     def value(self, node: cst.CSTNode, frame: Frame, state: State) -> Value:
         """What an expression is."""
-        if isinstance(node, cst.Name):
-            return self._name(node, frame)
-        if isinstance(node, cst.Attribute):
-            return self._attribute(node, frame, state)
-        if isinstance(node, cst.Call):
-            return self._call(node, frame, state)
-        if isinstance(node, cst.BinaryOperation):
-            left, right = self.value(node.left, frame, state), self.value(node.right, frame, state)
-            name = _BINARY.get(type(node.operator))
-            if name is not None:
-                return self._binary(node, name, left, right, frame, state)
-            return NUMBER if isinstance(node.operator, cst.FloorDivide) and not isinstance(left, Tensor) else UNKNOWN
-        if isinstance(node, cst.UnaryOperation):
-            return self._unary(node, frame, state)
-        if isinstance(node, (cst.Integer, cst.Float)):
-            return Constant(node.evaluated_value)
-        if isinstance(node, (cst.SimpleString, cst.ConcatenatedString)):
-            return Constant(node.evaluated_value)
-        if isinstance(node, cst.Subscript):
-            return self._subscript(node, frame, state)
-        if isinstance(node, cst.IfExp):
-            test = self.value(node.test, frame, state)
-            if isinstance(test, Constant):
-                return self.value(node.body if test.value else node.orelse, frame, state)
-            state = self._doubt(node.test, state)
-            return join(self.value(node.body, frame, state), self.value(node.orelse, frame, state))
-        if isinstance(node, (cst.Tuple, cst.List)):
-            if any(isinstance(element, cst.StarredElement) for element in node.elements):
-                self._inside(node, frame, state)
-                return UNKNOWN
-            return Items(tuple(self.value(element.value, frame, state) for element in node.elements))
-        if isinstance(node, cst.Dict):
-            return self._dict(node, frame, state)
-        if isinstance(node, cst.Comparison):
-            return self._comparison(node, frame, state)
-        if isinstance(node, cst.BooleanOperation):
-            return self._boolean(node, frame, state)
-        if isinstance(node, cst.Lambda):
-            return Function(node, None, frame)
-        if isinstance(node, cst.NamedExpr):
-            value = self.value(node.value, frame, state)
-            self.assign(node.target, value, frame, state)
-            return value
-        if isinstance(node, (cst.ListComp, cst.SetComp, cst.GeneratorExp, cst.DictComp)):
-            return self._comprehension(node, frame, state)
-        if isinstance(node, cst.Await):
-            return self.value(node.expression, frame, state)
-        if isinstance(node, cst.Yield):
-            self._inside(node, frame, state)
-            return UNKNOWN
+        evaluate = _EVALUATE.get(type(node))
+        if evaluate is not None:
+            return evaluate(self, node, frame, state)
         self._inside(node, frame, state)
         return UNKNOWN
 
+    def _operation(self, node: cst.BinaryOperation, frame: Frame, state: State) -> Value:
+        left, right = self.value(node.left, frame, state), self.value(node.right, frame, state)
+        name = _BINARY.get(type(node.operator))
+        if name is not None:
+            return self._binary(node, name, left, right, frame, state)
+        return NUMBER if isinstance(node.operator, cst.FloorDivide) and not isinstance(left, Tensor) else UNKNOWN
+
+    def _literal(self, node: cst.Integer | cst.Float | cst.SimpleString, frame: Frame, state: State) -> Value:
+        return Constant(node.evaluated_value)
+
+    def _conditional(self, node: cst.IfExp, frame: Frame, state: State) -> Value:
+        test = self.value(node.test, frame, state)
+        if isinstance(test, Constant):
+            return self.value(node.body if test.value else node.orelse, frame, state)
+        state = self._doubt(node.test, state)
+        return join(self.value(node.body, frame, state), self.value(node.orelse, frame, state))
+
+    def _sequence(self, node: cst.Tuple | cst.List, frame: Frame, state: State) -> Value:
+        if any(isinstance(element, cst.StarredElement) for element in node.elements):
+            self._inside(node, frame, state)
+            return UNKNOWN
+        return Items(tuple(self.value(element.value, frame, state) for element in node.elements))
+
+    def _lambda(self, node: cst.Lambda, frame: Frame, state: State) -> Value:
+        return Function(node, None, frame)
+
+    def _named_expression(self, node: cst.NamedExpr, frame: Frame, state: State) -> Value:
+        value = self.value(node.value, frame, state)
+        self.assign(node.target, value, frame, state)
+        return value
+
+    def _await(self, node: cst.Await, frame: Frame, state: State) -> Value:
+        return self.value(node.expression, frame, state)
+
     def _inside(self, node: cst.CSTNode, frame: Frame, state: State) -> None:
         """Run the expressions in a node of which nothing more is known."""
-        for child in node.children:
+        for child in children(node):
             if isinstance(child, cst.BaseExpression):
                 self.value(child, frame, state)
             else:
                 self._inside(child, frame, state)
 
-    def _name(self, node: cst.Name, frame: Frame) -> Value:
+    def _name(self, node: cst.Name, frame: Frame, state: State) -> Value:
         value = frame.get(node.value)
         if value is not None:
             return value
@@ -975,8 +975,9 @@ class _Interpreter:
             "copy",
         ):
             return True
-        text = self.tree.code(argument.value).lower()
-        return "device" in text or "rank" in text or "cuda" in text or text in ("dev", "'cpu'", '"cpu"', "gpu")
+        if isinstance(argument.value, (cst.SimpleString, cst.Integer)):
+            return True
+        return any(_DEVICE_NAME.search(name) for name in regions.names_in(argument.value))
 
     def call(self, callee: Value, node: cst.Call, arguments: Arguments, frame: Frame, state: State) -> Value:
         """Call a value."""
@@ -1150,7 +1151,7 @@ class _Interpreter:
             return UNKNOWN
         if arguments is not None:
             self.called.add(node)
-        if is_generator(node):
+        if node in self.report.generators:
             if arguments is not None:
                 return self._manager(function, arguments, frame, state)
         self._bind(node, function.owner, arguments, frame)
@@ -1170,7 +1171,7 @@ class _Interpreter:
             for decorator in reversed(node.decorators):
                 value = self.value(decorator.decorator, outside, State())
                 if isinstance(value, Autocast):
-                    if is_generator(node) or node.asynchronous is not None:
+                    if node in self.report.generators or node.asynchronous is not None:
                         continue  # the body runs after it has been left
                 if isinstance(value, Named) and value.name in ("torch.no_grad", "torch.inference_mode"):
                     value = Gradients(False)
@@ -1260,6 +1261,31 @@ class _Interpreter:
         return False
 
 
+_EVALUATE: dict[type, Callable[..., Value]] = {
+    cst.Attribute: _Interpreter._attribute,
+    cst.Await: _Interpreter._await,
+    cst.BinaryOperation: _Interpreter._operation,
+    cst.BooleanOperation: _Interpreter._boolean,
+    cst.Call: _Interpreter._call,
+    cst.Comparison: _Interpreter._comparison,
+    cst.ConcatenatedString: _Interpreter._literal,
+    cst.Dict: _Interpreter._dict,
+    cst.DictComp: _Interpreter._comprehension,
+    cst.Float: _Interpreter._literal,
+    cst.GeneratorExp: _Interpreter._comprehension,
+    cst.IfExp: _Interpreter._conditional,
+    cst.Integer: _Interpreter._literal,
+    cst.Lambda: _Interpreter._lambda,
+    cst.List: _Interpreter._sequence,
+    cst.ListComp: _Interpreter._comprehension,
+    cst.Name: _Interpreter._name,
+    cst.NamedExpr: _Interpreter._named_expression,
+    cst.SetComp: _Interpreter._comprehension,
+    cst.SimpleString: _Interpreter._literal,
+    cst.Subscript: _Interpreter._subscript,
+    cst.Tuple: _Interpreter._sequence,
+    cst.UnaryOperation: _Interpreter._unary,
+}
 _ALONG_DIM = frozenset(
     "softmax log_softmax sum prod cumsum cumprod norm logsumexp normalize mean max min layer_norm group_norm".split()
 )
@@ -1375,7 +1401,7 @@ def _targets(node: cst.Assign | cst.AnnAssign) -> Iterator[cst.BaseExpression]:
 
 def _statements(suite: cst.CSTNode) -> Iterator[cst.CSTNode]:
     """The statements in a body, in those of its compound statements too, but not in functions and classes."""
-    for child in suite.children:
+    for child in children(suite):
         if isinstance(child, cst.BaseSmallStatement):
             yield child
         elif not isinstance(child, (cst.FunctionDef, cst.ClassDef, cst.BaseExpression)):
@@ -1401,15 +1427,3 @@ def decorator_name(decorator: cst.Decorator) -> str:
 
 def _is_static(node: cst.FunctionDef | cst.Lambda) -> bool:
     return any(decorator_name(decorator) == "staticmethod" for decorator in _decorators(node))
-
-
-def is_generator(node: cst.FunctionDef) -> bool:
-    """Whether a function's own body yields."""
-    waiting: list[cst.CSTNode] = [node.body]
-    while waiting:
-        current = waiting.pop()
-        if isinstance(current, cst.Yield):
-            return True
-        if not isinstance(current, (cst.FunctionDef, cst.ClassDef, cst.Lambda)):
-            waiting.extend(current.children)
-    return False

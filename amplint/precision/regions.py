@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.precision.values import Arguments, Autocast, Choice, Constant, DType, Value, options
-from amplint.syntax.names import dotted_name
+from amplint.syntax.names import children, dotted_name
 
 _GENERIC = {"torch.autocast", "torch.amp.autocast", "torch.amp.autocast_mode.autocast"}
 _FIXED = {
@@ -97,4 +97,4 @@ def names_in(node: cst.CSTNode) -> Iterator[str]:
         if name is not None:
             yield name
         else:
-            waiting.extend(node.children)
+            waiting.extend(children(node))

@@ -221,7 +221,7 @@ class Arguments:
         for keyword, value in self.keywords:
             if keyword == name:
                 return value
-        if index is not None and index < len(self.positional):
+        if index is not None and 0 <= index < len(self.positional):
             return self.positional[index]
         return None
 

@@ -57,7 +57,7 @@ class AutocastOnGenerator(Rule):
         text = context.document.text
         if "autocast" not in text or not ("yield" in text or "async" in text):
             return
-        from amplint.precision import decorator_name, is_generator
+        from amplint.precision import decorator_name
 
         for function, (decorator, _) in context.precision.decorated.items():
             inner = function.decorators[function.decorators.index(decorator) + 1 :]
@@ -66,7 +66,7 @@ class AutocastOnGenerator(Rule):
                 continue
             if function.asynchronous is not None:
                 kind, when = "a coroutine function", "awaited"
-            elif is_generator(function):
+            elif function in context.precision.generators:
                 kind, when = "a generator", "iterated"
             else:
                 continue

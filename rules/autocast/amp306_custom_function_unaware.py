@@ -245,12 +245,12 @@ def _lowers(method: cst.FunctionDef) -> bool:
     import libcst as cst
 
     from amplint.precision.operators import LOWER
-    from amplint.syntax.names import dotted_name
+    from amplint.syntax.names import children, dotted_name
 
     waiting: list[cst.CSTNode] = [method.body]
     while waiting:
         node = waiting.pop()
-        if isinstance(node, cst.MatrixMultiply):
+        if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.MatrixMultiply):
             return True
         if isinstance(node, cst.Call) and isinstance(node.func, (cst.Name, cst.Attribute)):
             last = (
@@ -260,5 +260,5 @@ def _lowers(method: cst.FunctionDef) -> bool:
             )
             if last in LOWER:
                 return True
-        waiting.extend(node.children)
+        waiting.extend(children(node))
     return False

@@ -111,7 +111,7 @@ class HalfOverflowConstant(Rule):
         tensor: Value | None = operands[0] if operands else None
         if use.name in _FILLING:
             value = _argument(use, *_FILLING[use.name])
-        elif use.name in _MADE:
+        elif use.name in _MADE and _is_function(use):
             dtype = use.arguments.get(None, "dtype")
             tensor = Tensor("float16") if dtype == DType("float16") else None
             value = _argument(use, *_MADE[use.name])
