@@ -23,12 +23,11 @@ class Plugin:
     def run(self) -> Iterator[tuple[int, int, str, type[Plugin]]]:
         """Yield row, column (0-based), code and message of each finding, as flake8 takes them."""
         from amplint.documents import Document
-        from amplint.registry import installed
 
-        content = self._text.encode("utf-8", "surrogatepass")
-        if not any(mention in content for mention in installed().mentions):
+        project = _project()
+        if not project.mentions(self._text):
             return
-        report = _project().check_document(Document.from_source(self._filename, self._text))
+        report = project.check_document(Document.from_source(self._filename, self._text))
         if report.problems:
             raise RuntimeError("; ".join(report.problems))
         for finding in report.findings:

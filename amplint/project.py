@@ -117,6 +117,11 @@ class Project:
         except DocumentError as error:
             return Problem(name, error.message)
 
+    def mentions(self, text: str) -> bool:
+        """Whether any rule may have something to say about ``text``."""
+        content = text.encode("utf-8", "surrogatepass")
+        return any(word in content for word in self._registry.mentions)
+
     def check_document(self, document: Document) -> Report:
         """Lint, or fix, ``document`` as if it stood in its file; nothing is written."""
         name = document.filename

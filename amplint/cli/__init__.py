@@ -14,6 +14,7 @@ from amplint import __version__
 from amplint.cli.check import check
 from amplint.cli.completion import completion
 from amplint.cli.rule import linter, rule
+from amplint.cli.server import server
 from amplint.cli.verify import verify
 
 if TYPE_CHECKING:
@@ -85,4 +86,5 @@ main.add_command(check)
 main.add_command(rule)
 main.add_command(linter)
 main.add_command(verify)
+main.add_command(server)
 main.add_command(completion)
