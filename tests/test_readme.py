@@ -33,7 +33,7 @@ def test_ci_runs_the_readme_test_command() -> None:
 
 
 def test_the_configuration_example_is_accepted(tmp_path: Path) -> None:
-    example = re.search(r"```toml\n(.*?)```", README, re.DOTALL)
+    example = re.search(r"```toml\n(\[tool.amplint\].*?)```", README, re.DOTALL)
     assert example is not None
     project = tmp_path / "project"
     project.mkdir()
@@ -41,3 +41,18 @@ def test_the_configuration_example_is_accepted(tmp_path: Path) -> None:
     (tmp_path / "amplint.toml").write_text("")
     settings = Configuration(installed()).settings(str(project))
     assert settings.target_torch is not None and settings.target_torch.version == (2, 3)
+
+
+def test_every_package_is_shipped() -> None:
+    settings = (ROOT / "pyproject.toml").read_text()
+    listed = re.search(r"^packages = \[\n(.*?)^\]", settings, re.DOTALL | re.MULTILINE)
+    assert listed is not None
+    names = {
+        path.parent.relative_to(ROOT).as_posix().replace("/", ".")
+        for room in ("amplint", "rules")
+        for path in (ROOT / room).rglob("__init__.py")
+        if "fixtures" not in path.parts
+    }
+    assert set(re.findall(r'"(.*)"', listed[1])) == {
+        f"amplint.{name}" if name.startswith("rules") else name for name in names
+    }
