@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from amplint.documents import Document
 from amplint.findings import Finding
-from amplint.rule import Context, Rule, TargetTorch
+from amplint.rule import Context, Rule, Survey, TargetTorch
 
 
 class RuleCrashed(Exception):
@@ -39,13 +39,22 @@ def run_rules(context: Context, rules: Iterable[type[Rule]]) -> Result:
 
     findings: list[Finding] = []
     crashes: list[RuleCrashed] = []
-    for rule in rules:
+
+    def take(rule: type[Rule], found: Callable[[Rule], Iterable[Finding]]) -> None:
         try:
-            findings.extend(rule().check(context))
+            findings.extend(found(rule()))
         except InvalidSyntax:
             pass  # nothing can be said without a tree; that there is none is a finding of AMP902
         except Exception as error:
             crashes.append(RuleCrashed(rule, context.document.filename, error))
+
+    rules = tuple(rules)
+    for rule in rules:
+        take(rule, lambda rule: rule.check(context))
+    failed = {crash.rule.code for crash in crashes}
+    survey = Survey(tuple(findings), frozenset(rule.code for rule in rules) - failed, bool(context.left))
+    for rule in rules:
+        take(rule, lambda rule: rule.review(context, survey))
     return Result(tuple(sorted(findings, key=_order)), tuple(crashes), context.left)
 
 
@@ -76,9 +85,14 @@ def unsuppressed(document: Document, findings: Iterable[Finding], rules: Iterabl
     findings = tuple(findings)
     if not findings:
         return ()
-    steady = {rule.code for rule in rules if not rule.selectable}
+    by_code = {rule.code: rule for rule in rules}
     suppressions = Suppressions(document)
-    return tuple(finding for finding in findings if finding.code in steady or not suppressions.silences(finding))
+
+    def silenced(finding: Finding) -> bool:
+        rule = by_code[finding.code]
+        return rule.selectable and suppressions.silences(finding, by_name=rule.by_name)
+
+    return tuple(finding for finding in findings if not silenced(finding))
 
 
 def _order(finding: Finding) -> tuple[int, int, str]:

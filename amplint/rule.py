@@ -126,13 +126,27 @@ class Context:
         return Related(message, self.document.location(start), self.document.location(end))
 
 
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What the rules that ran over a document found there, whatever its comments silence.
+
+    ``codes`` are of the rules that ran without failing. What is ``partial`` may lack findings: not every function could
+    be followed.
+    """
+
+    findings: tuple[Finding, ...]
+    codes: frozenset[str]
+    partial: bool = False
+
+
 class Rule:
     """One kind of fault.
 
     A subclass states its metadata as class attributes and its page as its module's docstring (what it does, why is
     this bad, example, use instead, fix safety, references), and yields its findings from :meth:`check`.
 
-    A rule that is not ``selectable`` reports always, whatever is selected, ignored or suppressed.
+    A rule that is not ``selectable`` reports always, whatever is selected, ignored or suppressed. One that is silenced
+    ``by_name`` is so only by a comment that names its code.
 
     ``mentions`` are byte strings of which a file must hold at least one for the rule to have anything to say: the
     prefilter reads nothing more of a file that holds none of any rule's.
@@ -148,12 +162,17 @@ class Rule:
     fixable: ClassVar[str] = "never"  # never, sometimes or always
     default: ClassVar[bool] = True
     selectable: ClassVar[bool] = True
+    by_name: ClassVar[bool] = False
     mentions: ClassVar[tuple[bytes, ...]] = ()
     url: ClassVar[str | None] = None
 
     def check(self, context: Context) -> Iterator[Finding]:
         """Yield what the rule finds in the document."""
         raise NotImplementedError
+
+    def review(self, context: Context, survey: Survey) -> Iterator[Finding]:
+        """Yield what the rule finds in what the others found; most rules have nothing to say to that."""
+        return iter(())
 
     @classmethod
     def page(cls) -> str:

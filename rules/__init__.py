@@ -14,6 +14,7 @@ from amplint.rules.autocast.amp308_island_without_float import IslandWithoutFloa
 from amplint.rules.autocast.amp309_loss_outside_autocast import LossOutsideAutocast
 from amplint.rules.expectations.amp501_cpu_autocast_speed import CpuAutocastSpeed
 from amplint.rules.expectations.amp502_scale_sync import ScaleSync
+from amplint.rules.internal.amp901_unused_suppression import UnusedSuppression
 from amplint.rules.internal.amp902_invalid_syntax import InvalidSyntaxRule
 from amplint.rules.migration.amp201_deprecated_cuda_amp import DeprecatedCudaAmp
 from amplint.rules.migration.amp202_deprecated_custom_fwd import DeprecatedCustomFwd
@@ -80,5 +81,6 @@ RULES: tuple[type[Rule], ...] = (
     HalfUnderflowEpsilon,
     CpuAutocastSpeed,
     ScaleSync,
+    UnusedSuppression,
     InvalidSyntaxRule,
 )
