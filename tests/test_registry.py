@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -121,3 +122,13 @@ def test_rules_and_their_packs_are_read_without_libcst() -> None:
         "assert 'libcst' not in sys.modules and 'torch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_every_package_is_installed() -> None:
+    """What an editable install finds by itself, a wheel has only if it is listed."""
+    root = Path(__file__).parents[1]
+    listed = set(re.findall(r'"(amplint[\w.]*)",', (root / "pyproject.toml").read_text().partition("packages = [")[2]))
+    found = {".".join(path.relative_to(root).parent.parts) for path in (root / "amplint").rglob("*.py")}
+    rules = [path.relative_to(root).parent.parts for path in (root / "rules").rglob("*.py")]
+    found |= {".".join(("amplint", *parts)) for parts in rules if "fixtures" not in parts}
+    assert found <= listed
