@@ -97,10 +97,11 @@ class Fixer:
 
 def _sparing_suppressed(shown: Sequence[Finding], all_found: Sequence[Finding]) -> tuple[Finding, ...]:
     """``shown`` without the candidates that would also rewrite what the user has silenced."""
-    silenced = {edit: finding for finding in all_found if finding not in shown for edit in _first_edits(finding)}
+    heard = set(shown)
+    silenced = {edit for finding in all_found if finding not in heard for edit in _first_edits(finding)}
     spared = []
     for finding in shown:
-        kept = tuple(fix for fix in finding.candidates if silenced.keys().isdisjoint(fix.edits))
+        kept = tuple(fix for fix in finding.candidates if silenced.isdisjoint(fix.edits))
         if kept != finding.candidates:
             finding = replace(finding, candidates=kept)
             if not kept:
