@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -117,3 +121,30 @@ def test_colour(inside: Amplint, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert b"\x1b[1;31mDEMO003" in inside("b.py").stdout
     assert b"\x1b[" not in inside("b.py", "--color=never").stdout
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals differ there")
+def test_watch(inside: Amplint, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    pytest.importorskip("watchfiles")
+    printed = tmp_path_factory.mktemp("printed") / "out.txt"
+    command = [sys.executable, "-m", "amplint", "-wq", "--output-format", "concise", "--select=DEMO001"]
+
+    def wait_for(line: str, rows: int) -> None:
+        deadline = time.monotonic() + 60
+        while line not in printed.read_text():
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+            if rows:  # until it has begun to watch
+                (tmp_path / "a.py").write_text("x\n" * rows + "bad\n")
+
+    with printed.open("w") as file:
+        process = subprocess.Popen(command, cwd=tmp_path, stdout=file, stderr=subprocess.PIPE, text=True)
+        try:
+            wait_for("b.py:1:8: DEMO001", 0)
+            wait_for("a.py:4:1: DEMO001", 3)
+        finally:
+            process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert "amplint is watching" in told
+    assert inside("--watch", "-").returncode == 2

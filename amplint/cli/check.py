@@ -118,6 +118,7 @@ def _configured(
     default="auto",
     help="When to use colours.  [default: where a terminal has them]",
 )
+@click.option("-w", "--watch", is_flag=True, help="Lint again whenever a file changes.")
 @click.option("-e", "--exit-zero", is_flag=True, help="Exit with 0 even if there are findings.")
 @click.option("--exit-non-zero-on-fix", is_flag=True, help="Exit with 1 if anything was fixed, too.")
 @click.option("-q", "--quiet", is_flag=True, help="Print findings only.")
@@ -149,6 +150,7 @@ def check(
     include_docs: bool | None,
     stdin_filename: str | None,
     color: str,
+    watch: bool,
     exit_zero: bool,
     exit_non_zero_on_fix: bool,
     quiet: bool,
@@ -177,6 +179,13 @@ def check(
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")
     fixing = diff or fix_only or bool(fix)
+    if watch:
+        from amplint.cli import watching
+
+        if stdin:
+            raise click.UsageError("--watch cannot be used with standard input")
+        if not watching.is_watched():
+            context.exit(watching.watch(paths or (".",)))
     try:
         file, overrides = _configured(config, exclude, extend_exclude)
     except ConfigError as error:
