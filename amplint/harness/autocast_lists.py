@@ -1,12 +1,12 @@
 """The operations that CUDA autocast treats otherwise than CPU autocast does.
 
 With half inputs CPU autocast leaves many operations in half that CUDA runs in float32, promotes fewer, and allows
-binary_cross_entropy. The names are those of PyTorch's autocast operation reference.
+binary_cross_entropy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -14,17 +14,9 @@ import torch.nn.functional as F
 from torch.overrides import TorchFunctionMode
 
 from amplint.harness.autocast import HALVES
+from amplint.operators import FLOAT32, WIDEST
 
-_FLOAT32 = """
-    __pow__ __rdiv__ __rpow__ __rtruediv__ acos asin cosh erfinv exp expm1 log log10 log2 log1p reciprocal rsqrt sinh
-    tan pow softplus layer_norm native_layer_norm group_norm rms_norm norm nuclear_norm vector_norm matrix_norm
-    normalize cosine_similarity cosine_embedding_loss poisson_nll_loss nll_loss nll_loss2d hinge_embedding_loss kl_div
-    l1_loss smooth_l1_loss huber_loss mse_loss margin_ranking_loss multilabel_margin_loss multi_margin_loss
-    soft_margin_loss triplet_margin_loss binary_cross_entropy_with_logits cross_entropy gaussian_nll_loss ctc_loss
-    dist pdist cdist renorm logsumexp prod softmax log_softmax softmin cumprod cumsum sum interpolate
-"""
-_WIDEST = "addcdiv addcmul atan2 bilinear cross dot grid_sample index_put scatter_add tensordot"
-_LOWER = "addmv addr mv"
+_LOWER = frozenset({"addmv", "addr", "mv"})  # the others CPU autocast lowers, too
 
 _BCE_MESSAGE = (
     "torch.nn.functional.binary_cross_entropy and torch.nn.BCELoss are unsafe to autocast.\n"
@@ -35,14 +27,14 @@ _BCE_MESSAGE = (
 )
 
 
-def _functions(names: str) -> frozenset[Callable[..., Any]]:
+def _functions(names: Iterable[str]) -> frozenset[Callable[..., Any]]:
     owners = (torch, torch.Tensor, F, torch.special, torch.linalg)
-    found = (getattr(owner, name, None) for name in names.split() for owner in owners)
+    found = (getattr(owner, name, None) for name in names for owner in owners)
     return frozenset(function for function in found if callable(function))
 
 
-_TO_FLOAT32 = _functions(_FLOAT32)
-_TO_WIDEST = _functions(_WIDEST)
+_TO_FLOAT32 = _functions(FLOAT32)
+_TO_WIDEST = _functions(WIDEST)
 _TO_LOWER = _functions(_LOWER)
 _BANNED = frozenset({F.binary_cross_entropy, torch._C._nn.binary_cross_entropy})
 

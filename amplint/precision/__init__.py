@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from amplint.precision.interpreter import PrecisionReport, State, Use, decorator_name, interpret
+from amplint.precision.code import decorator_name
+from amplint.precision.interpreter import interpret
+from amplint.precision.state import PrecisionReport, State, Use
 from amplint.precision.values import (
     Autocast,
     Class,

@@ -9,17 +9,9 @@ import libcst as cst
 
 from amplint.precision.values import Arguments, Autocast, Choice, Constant, DType, Value, options
 from amplint.syntax.names import children, dotted_name
+from amplint.training.autocast import OLD_CPU, OLD_CUDA
 
-_GENERIC = {"torch.autocast", "torch.amp.autocast", "torch.amp.autocast_mode.autocast"}
-_FIXED = {
-    "torch.cuda.amp.autocast": "cuda",
-    "torch.cuda.amp.autocast_mode.autocast": "cuda",
-    "torch.cpu.amp.autocast": "cpu",
-    "torch.cpu.amp.autocast_mode.autocast": "cpu",
-}
-AUTOCASTS = frozenset(_GENERIC | _FIXED.keys())
-"""The names of ``autocast``."""
-
+_FIXED = dict.fromkeys(OLD_CUDA, "cuda") | dict.fromkeys(OLD_CPU, "cpu")
 _DEFAULTS = {"cpu": frozenset({"bfloat16"}), "cuda": frozenset({"float16"}), None: frozenset({"float16"})}
 _SOUNDS = re.compile(r"(?i)autocast|(^|[._])amp|precision|fp16|half")
 

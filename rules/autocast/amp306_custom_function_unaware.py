@@ -244,7 +244,7 @@ def _lowers(method: cst.FunctionDef) -> bool:
     """Whether a method multiplies matrices or convolves."""
     import libcst as cst
 
-    from amplint.precision.operators import LOWER
+    from amplint.operators import LOWER
     from amplint.syntax.names import children, dotted_name
 
     waiting: list[cst.CSTNode] = [method.body]

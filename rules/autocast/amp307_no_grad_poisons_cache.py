@@ -107,8 +107,8 @@ class NoGradPoisonsCache(Rule):
         """The spelling of the trained model that is called, if one is."""
         import libcst as cst
 
+        from amplint.operators import Treatment, treatment
         from amplint.precision import Instance, Made
-        from amplint.precision.operators import Treatment, treatment
 
         node = use.node
         if not isinstance(node, cst.Call):

@@ -78,7 +78,7 @@ class LossOutsideAutocast(Rule):
             )
 
     def _places(self, context: Context) -> Iterator[tuple[cst.CSTNode, Use, Tensor]]:
-        from amplint.precision.operators import LOSSES
+        from amplint.operators import LOSSES
         from amplint.rules.autocast.half_losses import half_operands, place_within
 
         for use in context.precision.uses:

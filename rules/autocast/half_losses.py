@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from amplint.operators import BINARY_LOSSES, LOSSES, Treatment, treatment
 from amplint.precision import Tensor, Use, Value
-from amplint.precision.operators import BINARY_LOSSES, LOSSES, Treatment, treatment
 
 
 def half_operands(use: Use) -> list[Tensor]:

@@ -1,0 +1,154 @@
+"""Attributes of objects, by what the classes of the document assign to them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import replace
+
+import libcst as cst
+
+from amplint.precision.code import decorator_name, decorators_of, is_self, statements_in, targets_of
+from amplint.precision.dtypes import halved, named
+from amplint.precision.expressions import Expressions
+from amplint.precision.state import NO_ARGUMENTS, Frame, State
+from amplint.precision.values import (
+    NUMBER,
+    UNKNOWN,
+    Arguments,
+    Class,
+    Constant,
+    DType,
+    Function,
+    Instance,
+    Limits,
+    Named,
+    Tensor,
+    Unknown,
+    Value,
+    join,
+)
+from amplint.precision.vocabulary import (
+    FUNCTIONS,
+    LIMITS,
+    LOSS_NAME,
+)
+
+
+class Objects(Expressions):
+    """Expressions, and the attributes of objects."""
+
+    @abstractmethod
+    def bind(
+        self, node: cst.FunctionDef | cst.Lambda, owner: Value | None, arguments: Arguments | None, frame: Frame
+    ) -> None:
+        """Give the parameters of a function their values."""
+
+    def attribute(self, cls: cst.ClassDef, name: str) -> Value:
+        """What the attribute of a class's objects is, by every assignment to it in the class."""
+        key = cls, name
+        if key not in self.attributes:
+            self.attributes[key] = UNKNOWN
+            self.muted += 1
+            try:
+                self.attributes[key] = self._find_attribute(cls, name)
+            finally:
+                self.muted -= 1
+        return self.attributes[key]
+
+    def _find_attribute(self, cls: cst.ClassDef, name: str) -> Value:
+        found: Value | None = None
+        for line in cls.body.body:
+            if isinstance(line, cst.FunctionDef) and line.name.value == name:
+                return Function(line, None, self.module)
+            for small in line.body if isinstance(line, cst.SimpleStatementLine) else ():
+                if isinstance(small, (cst.Assign, cst.AnnAssign)) and small.value is not None:
+                    if any(isinstance(t, cst.Name) and t.value == name for t in targets_of(small)):
+                        found = self.value(small.value, self.module, State())
+        for function, statement in self._assignments(cls).get(name, ()):
+            frame = self._frame_before(cls, function, statement)
+            value = self.value(statement.value, frame, State()) if statement.value is not None else UNKNOWN
+            found = value if found is None or found == Constant(None) else join(found, value)
+        if found is not None:
+            return found
+        for argument in cls.bases:
+            base = self.value(argument.value, self.module, State())
+            if isinstance(base, Class) and base.node is not cls:
+                inherited = self.attribute(base.node, name)
+                if not isinstance(inherited, Unknown):
+                    return inherited
+        return UNKNOWN
+
+    def _assignments(self, cls: cst.ClassDef) -> dict[str, list[tuple[cst.FunctionDef, cst.Assign | cst.AnnAssign]]]:
+        if cls not in self._assigned:
+            found: dict[str, list[tuple[cst.FunctionDef, cst.Assign | cst.AnnAssign]]] = {}
+            for function in cls.body.body:
+                if isinstance(function, cst.FunctionDef):
+                    for node in statements_in(function.body):
+                        if isinstance(node, (cst.Assign, cst.AnnAssign)):
+                            for target in targets_of(node):
+                                if isinstance(target, cst.Attribute) and is_self(target.value, function):
+                                    found.setdefault(target.attr.value, []).append((function, node))
+            self._assigned[cls] = found
+        return self._assigned[cls]
+
+    def _frame_before(self, cls: cst.ClassDef, function: cst.FunctionDef, statement: cst.CSTNode) -> Frame:
+        """The names in a method where one of its statements stands, as far as plain assignments tell."""
+        frame = Frame(function, self.module)
+        self.bind(function, Instance(cls), None, frame)
+        for node in statements_in(function.body):
+            if node is statement:
+                break
+            if isinstance(node, cst.Assign) and len(node.targets) == 1:
+                target = node.targets[0].target
+                if isinstance(target, cst.Name):
+                    value = self.value(node.value, frame, State())
+                    known = frame.values.get(target.value)
+                    frame.values[target.value] = value if known is None else join(known, value)
+        return frame
+
+    def attribute_of(self, base: Value, name: str, node: cst.CSTNode, state: State) -> Value:
+        if name in ("shape", "ndim"):
+            return NUMBER
+        if isinstance(base, Named):
+            return named(f"{base.name}.{name}")
+        if isinstance(base, Tensor):
+            if name == "dtype":
+                return DType(base.dtype) if base.dtype != "other" else UNKNOWN
+            if name in ("T", "mT", "H", "data", "values") or not base.certain:
+                return UNKNOWN if LOSS_NAME.search(name) or name in ("shape", "device", "ndim") else base
+            return UNKNOWN
+        if isinstance(base, Limits):
+            limits = LIMITS[base.dtype]
+            if name == "min":
+                return Constant(-limits["max"])
+            number = limits.get("tiny" if name == "smallest_normal" else name)
+            return Constant(number) if number is not None else UNKNOWN
+        if isinstance(base, Constant) and name == "type" and isinstance(base.value, str):
+            return Constant(base.value.partition(":")[0])
+        if isinstance(base, Instance):
+            value = self.attribute(base.node, name)
+            if isinstance(value, Function):
+                value = replace(value, owner=base)
+                if any(
+                    decorator_name(decorator) in ("property", "cached_property")
+                    for decorator in decorators_of(value.node)
+                ):
+                    return self.call_function(value, node, NO_ARGUMENTS, state)
+            if base.half:
+                value = halved(value)
+            if name == "module" and isinstance(value, Unknown):
+                return base
+            return value
+        if isinstance(base, Class):
+            return self.attribute(base.node, name)
+        return UNKNOWN
+
+    def is_autograd_function(self, cls: cst.ClassDef) -> bool:
+        """Whether a class derives from ``torch.autograd.Function``."""
+        for argument in cls.bases:
+            base = self.value(argument.value, self.module, State())
+            if isinstance(base, Named) and base.name in FUNCTIONS:
+                return True
+            if isinstance(base, Class) and base.node is not cls and self.is_autograd_function(base.node):
+                return True
+        return False
