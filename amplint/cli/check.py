@@ -111,6 +111,9 @@ def _configured(
 @click.option(
     "--include-docs/--no-include-docs", default=None, help="Lint code blocks of Markdown and reStructuredText, too."
 )
+@click.option("--add-noqa", is_flag=True, help="Write a `# noqa` for each finding into the files.")
+@click.option("--baseline", type=click.Path(dir_okay=False), help="A file of known findings, which are not shown.")
+@click.option("--write-baseline", is_flag=True, help="Make what is found now the known findings of --baseline.")
 @click.option("--stdin-filename", type=click.Path(), help="The name that standard input is linted under.")
 @click.option(
     "--color",
@@ -148,6 +151,9 @@ def check(
     show_settings: bool,
     show_files: bool,
     include_docs: bool | None,
+    add_noqa: bool,
+    baseline: str | None,
+    write_baseline: bool,
     stdin_filename: str | None,
     color: str,
     watch: bool,
@@ -165,7 +171,7 @@ def check(
     from time import perf_counter
 
     start = perf_counter()
-    from amplint.cli.presentation import Presentation
+    from amplint.cli.presentation import Presentation, complain
     from amplint.project import Options, Project
 
     for stream in (sys.stdout, sys.stderr):
@@ -178,6 +184,10 @@ def check(
         raise click.UsageError("standard input is closed")
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")
+    if write_baseline and baseline is None:
+        raise click.UsageError("--write-baseline needs --baseline, the file to write")
+    if add_noqa and (stdin or diff or fix or fix_only or baseline is not None):
+        raise click.UsageError("--add-noqa is for files, and cannot be used with --fix, --diff or --baseline")
     fixing = diff or fix_only or bool(fix)
     if watch:
         from amplint.cli import watching
@@ -236,6 +246,18 @@ def check(
         context.exit(2)
     except KeyboardInterrupt:
         context.exit(130)
+    if add_noqa or baseline is not None:
+        from amplint.cli import silencing
+
+        mute = quiet or silent
+        if add_noqa:
+            results = silencing.add_noqa(results, quiet=mute)
+        elif baseline is not None and write_baseline:
+            results = silencing.write_baseline(baseline, results, quiet=mute)
+        elif baseline is not None:
+            results = silencing.without_known(baseline, results, quiet=mute)
+        if add_noqa or write_baseline:
+            context.exit(2 if complain(results) else 0)
     code = presentation.present(results)
     if verbose:
         from amplint.cli.narration import narrate

@@ -49,7 +49,7 @@ class Presentation:
         from amplint.project import Report
 
         reports = [result for result in results if isinstance(result, Report)]
-        failed = _complain(results)
+        failed = complain(results)
         if self.fixed_source:
             for report in reports:
                 sys.stdout.buffer.write(report.document.encode())
@@ -120,7 +120,7 @@ class Presentation:
             sys.stderr.write(summary.render_diff(reports))
 
 
-def _complain(results: Sequence[Report | Problem]) -> bool:
+def complain(results: Sequence[Report | Problem]) -> bool:
     """Say on standard error what could not be done, and whether there was anything."""
     from amplint.discovery import Problem
     from amplint.output.style import harmless, shown_path

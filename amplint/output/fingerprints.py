@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
+from amplint.documents import Document
 from amplint.findings import Finding
 from amplint.output.places import portable_path
 from amplint.project import Report
 
 
-def fingerprinted(reports: Sequence[Report]) -> Iterator[tuple[Report, Finding, str]]:
+def fingerprinted(
+    reports: Sequence[Report], path_of: Callable[[Document], str] = portable_path
+) -> Iterator[tuple[Report, Finding, str]]:
     """Every finding with the digest of its file's path, its code and the source it is about, counted where alike."""
     seen: Counter[str] = Counter()
     for report in reports:
-        path = portable_path(report.document)
+        path = path_of(report.document)
         for finding in report.findings:
             source = report.document.text[finding.start.offset : finding.end.offset]
             identity = "\0".join((path, finding.code, " ".join(source.split())))
