@@ -1,8 +1,8 @@
 """Findings to fixes that heal, and fixes to new text, again until nothing changes.
 
 A fix is offered only if the document that it makes was linted again: its finding must be gone and nothing new may
-have appeared, of any rule, whatever is selected. Findings are compared by how many of each code there are, since a
-fix moves everything after it.
+have appeared, of any rule, whatever is selected; only what is worth knowing, and no fault, may come along. Findings
+are compared by how many of each code there are, since a fix moves everything after it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from amplint.documents import Document
-from amplint.findings import Applicability, Edit, Finding, Fix
+from amplint.findings import Applicability, Edit, Finding, Fix, Severity
 from amplint.linter import Result, run_rules, unsuppressed
 from amplint.rule import Context, Rule, TargetTorch
 
@@ -50,6 +50,7 @@ class Fixer:
         self._selected = tuple(selected)
         self._others = tuple(rule for rule in registered if rule not in self._selected)
         self._target_torch = target_torch
+        self.informative = frozenset(rule.code for rule in registered if rule.severity is Severity.INFO)
 
     def lint(self, document: Document) -> Result:
         """What is found in ``document``; each finding has the fix that heals it, or the reason why it has none."""
@@ -197,6 +198,8 @@ class _Trials:
             return "a rule fails on the result"
         before, now = self.before.counts, after.counts
         for code in sorted({*before, *now}):
+            if code in self._fixer.informative and not healed[code]:
+                continue
             if now[code] > before[code] - healed[code]:
                 return f"{code} would {'remain' if healed[code] else 'appear'}"
         return None

@@ -24,6 +24,8 @@ from amplint.rules.migration.amp205_wrong_migration_argument import WrongMigrati
 from amplint.rules.migration.amp206_needs_newer_torch import NeedsNewerTorch
 from amplint.rules.migration.amp207_bad_device_type import BadDeviceType
 from amplint.rules.migration.amp208_autocast_not_entered import AutocastNotEntered
+from amplint.rules.migration.amp209_cuda_only_query import CudaOnlyQuery
+from amplint.rules.migration.amp210_hardcoded_cuda import HardcodedCuda
 from amplint.rules.numerics.amp401_half_overflow_constant import HalfOverflowConstant
 from amplint.rules.numerics.amp402_half_underflow_epsilon import HalfUnderflowEpsilon
 from amplint.rules.protocol.amp101_step_bypasses_scaler import StepBypassesScaler
@@ -68,6 +70,8 @@ RULES: tuple[type[Rule], ...] = (
     NeedsNewerTorch,
     BadDeviceType,
     AutocastNotEntered,
+    CudaOnlyQuery,
+    HardcodedCuda,
     StepInsideAutocast,
     BackwardInsideAutocast,
     BceUnderAutocast,

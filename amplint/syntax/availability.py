@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import libcst as cst
 
-from amplint.syntax.enclosing import expects_failure
+from amplint.syntax.enclosing import expects_failure, leaves
 from amplint.syntax.gates import Gates, is_for_types_only
 from amplint.syntax.names import Binding, Names, dotted_name, within
 
@@ -25,7 +25,6 @@ _MISSING = frozenset(  # TypeError comes from names that took no device at first
 )
 _VERSION = re.compile(r"(\d+)\.(\d+)")
 _IN_NAME = re.compile(r"(?<!\d)(\d)[_.]?(\d{1,2})(?!\d)")
-_EXITS = re.compile(r"(^|\.)(exit|_exit|quit|skip|skipTest|SkipTest|fail)\Z")
 _OPERATORS = {">=": (True, 0), ">": (True, 1), "ge": (True, 0), "gt": (True, 1), "<": (False, 0), "<=": (False, 1)}
 
 
@@ -94,9 +93,9 @@ class Availability:
             if statement is child:
                 return False
             if isinstance(statement, cst.If):
-                if _leaves(statement.body) and self.guards(statement.test, False, needed):
+                if leaves(statement.body) and self.guards(statement.test, False, needed):
                     return True
-                if isinstance(statement.orelse, cst.Else) and _leaves(statement.orelse.body):
+                if isinstance(statement.orelse, cst.Else) and leaves(statement.orelse.body):
                     if self.guards(statement.test, True, needed):
                         return True
             for small in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():
@@ -274,13 +273,3 @@ def _next(version: Version, step: int) -> Version:
 def _texts(call: cst.Call) -> list[str]:
     values = (argument.value for argument in call.args)
     return [str(value.raw_value) for value in values if isinstance(value, cst.SimpleString)]
-
-
-def _leaves(suite: cst.BaseSuite) -> bool:
-    """Whether what follows is not reached from the end of a suite."""
-    last: cst.CSTNode | None = suite.body[-1] if suite.body else None
-    if isinstance(last, cst.SimpleStatementLine):
-        last = last.body[-1]
-    if isinstance(last, cst.Expr) and isinstance(last.value, cst.Call):
-        return bool(_EXITS.search(dotted_name(last.value.func) or ""))
-    return isinstance(last, (cst.Return, cst.Continue, cst.Break, cst.Raise))

@@ -10,6 +10,7 @@ from amplint.syntax.names import Names, dotted_name
 from amplint.syntax.tree import SyntaxTree
 
 _EXPECTED_FAILURES = frozenset({"raises", "warns", "assertRaises", "assertRaisesRegex", "assertWarns", "suppress"})
+_EXITS = frozenset({"exit", "_exit", "quit", "skip", "skipTest", "fail"})
 _FAILING_TESTS = frozenset({"xfail", "expectedFailure"})
 
 
@@ -71,6 +72,31 @@ def _last_name(node: cst.BaseExpression) -> str:
     if isinstance(node, cst.Call):
         node = node.func
     return (dotted_name(node) or "").rpartition(".")[2]
+
+
+def leaves(suite: cst.BaseSuite, *, raising: bool = True) -> bool:
+    """Whether what follows is not reached from the end of a suite: it returns, or goes on elsewhere.
+
+    ``raising`` says whether raising, and ending the program or the test, count as well.
+    """
+    last = last_statement(suite)
+    if isinstance(last, (cst.Return, cst.Continue, cst.Break)):
+        return True
+    return raising and raises(suite)
+
+
+def raises(suite: cst.BaseSuite) -> bool:
+    """Whether a suite ends by raising, or by ending the program or the test."""
+    last = last_statement(suite)
+    if isinstance(last, cst.Expr) and isinstance(last.value, cst.Call):
+        return _last_name(last.value) in _EXITS
+    return isinstance(last, cst.Raise)
+
+
+def last_statement(suite: cst.BaseSuite) -> cst.CSTNode | None:
+    """The statement with which a suite ends, out of its line."""
+    last: cst.CSTNode | None = suite.body[-1] if suite.body else None
+    return last.body[-1] if isinstance(last, cst.SimpleStatementLine) else last
 
 
 def statement_of(around: list[cst.CSTNode]) -> cst.BaseSmallStatement | None:

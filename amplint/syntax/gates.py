@@ -13,6 +13,7 @@ import re
 
 import libcst as cst
 
+from amplint.syntax.enclosing import leaves, raises
 from amplint.syntax.names import Binding, Names, dotted_name, module_of, within
 
 _IMPORT_ERRORS = {"ImportError", "ModuleNotFoundError", "AttributeError"}
@@ -324,8 +325,8 @@ class Gates:
                 break
             if isinstance(statement, cst.If) and self.is_gate(statement.test):
                 left = [
-                    _leaves(statement.body),
-                    isinstance(statement.orelse, cst.Else) and _leaves(statement.orelse.body),
+                    leaves(statement.body, raising=False),
+                    isinstance(statement.orelse, cst.Else) and leaves(statement.orelse.body, raising=False),
                 ]
                 if isinstance(statement.orelse, cst.If):
                     gate = Gate.RIGHT if left[0] or _any_arm_leaves(statement.orelse) else None
@@ -349,7 +350,7 @@ def absence_is_provided_for(names: Names, node: cst.CSTNode) -> bool:
         if isinstance(parent, (cst.Try, cst.TryStar)) and child is parent.body:
             for handler in parent.handlers:
                 if _caught_by(handler) & (_IMPORT_ERRORS | _ANY_ERROR):
-                    return not _raises(handler.body)
+                    return not raises(handler.body)
         if isinstance(parent, (cst.FunctionDef, cst.Lambda)):
             return False
         child = parent
@@ -365,16 +366,6 @@ def is_for_types_only(names: Names, node: cst.CSTNode) -> bool:
                 return True
         child = parent
     return False
-
-
-def _raises(suite: cst.BaseSuite) -> bool:
-    """Whether a suite ends the program, or hands the error on."""
-    last: cst.CSTNode | None = suite.body[-1] if suite.body else None
-    if isinstance(last, cst.SimpleStatementLine):
-        last = last.body[-1]
-    if isinstance(last, cst.Expr) and isinstance(last.value, cst.Call):
-        return (dotted_name(last.value.func) or "") in ("exit", "quit", "sys.exit", "os._exit")
-    return isinstance(last, cst.Raise)
 
 
 def _texts(call: cst.Call) -> list[str]:
@@ -424,18 +415,10 @@ def _caught_by(handler: cst.ExceptHandler | cst.ExceptStarHandler) -> set[str]:
     return {element.value.value for element in elements if isinstance(element.value, cst.Name)}
 
 
-def _leaves(suite: cst.BaseSuite) -> bool:
-    """Whether an arm returns or goes on with the next iteration. One that raises only states a requirement."""
-    last: cst.CSTNode | None = suite.body[-1] if suite.body else None
-    if isinstance(last, cst.SimpleStatementLine):
-        last = last.body[-1]
-    return isinstance(last, (cst.Return, cst.Continue, cst.Break))
-
-
 def _any_arm_leaves(statement: cst.If) -> bool:
     arm: cst.If | cst.Else | None = statement
     while isinstance(arm, cst.If):
-        if _leaves(arm.body):
+        if leaves(arm.body, raising=False):
             return True
         arm = arm.orelse
-    return arm is not None and _leaves(arm.body)
+    return arm is not None and leaves(arm.body, raising=False)

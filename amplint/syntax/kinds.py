@@ -353,6 +353,12 @@ class Kinds:
             return _one(Value(Kind.DTYPE))
         return _UNKNOWN
 
+    def assigned_to_self(self, node: cst.Attribute) -> list[cst.BaseExpression]:
+        """The values that the class around assigns to an attribute of ``self``."""
+        definition = self._class_around(node)
+        targets = self._class_attributes(definition).get(node.attr.value, []) if definition is not None else []
+        return [value for target in targets if (value := self.assigned_value(target)) is not None]
+
     def _of_self(self, node: cst.Attribute) -> Possible | None:
         """What the class around assigns to an attribute of ``self``; None where it says nothing."""
         definition = self._class_around(node)
@@ -439,7 +445,7 @@ class Kinds:
     def _acts_as_device(self, node: cst.Name | cst.Attribute) -> bool:
         """Whether the code around reads ``type`` or ``index`` of what is named a device, whatever type that is."""
         name = dotted_name(node)
-        if name is None or not self._named_device(node) or name in self._type_checked:
+        if name is None or not self.is_named_device(node) or name in self._type_checked:
             return False
         owner = cst.ClassDef if name.startswith("self.") else cst.FunctionDef
         around = {parent for parent in self.names.ancestors(node) if isinstance(parent, owner)}
@@ -578,15 +584,15 @@ class Kinds:
         if possible.certainly(Kind.DEVICE):
             return True
         if possible.certainly(Kind.STRING) and all(v.text is None or names_device(v.text) for v in possible.values):
-            return any(value.text is not None for value in possible.values) or self._named_device(node)
-        return possible.kinds <= {Kind.UNKNOWN, Kind.NONE, Kind.DEVICE, Kind.STRING} and self._named_device(node)
+            return any(value.text is not None for value in possible.values) or self.is_named_device(node)
+        return possible.kinds <= {Kind.UNKNOWN, Kind.NONE, Kind.DEVICE, Kind.STRING} and self.is_named_device(node)
 
-    def _named_device(self, node: cst.BaseExpression) -> bool:
+    def is_named_device(self, node: cst.BaseExpression) -> bool:
         """``device``, ``self.device.type``, ``str(device)``: values named as a device."""
         if isinstance(node, cst.Call):
             if (dotted_name(node.func) or "").endswith("device"):
                 return True
-            return dotted_name(node.func) == "str" and len(node.args) == 1 and self._named_device(node.args[0].value)
+            return dotted_name(node.func) == "str" and len(node.args) == 1 and self.is_named_device(node.args[0].value)
         name = dotted_name(node)
         if name is None:
             return False

@@ -175,16 +175,21 @@ class AmpNames:
         return Gates(self.names)
 
     @cached_property
-    def uses(self) -> tuple[AmpUse, ...]:
-        """Every use whose name stands for one AMP name only, and where nothing expects it to fail.
+    def every(self) -> tuple[AmpUse, ...]:
+        """Every use whose name stands for one AMP name only.
 
         What the document puts in the place of an AMP name, as tests do, is no longer that name.
         """
         found = [use for binding in self.names.bindings() for use in self._of(binding)]
         written = (self.names.qualified(use.node) for use in found if not is_read(self.names, use.node))
         replaced = frozenset().union(*written)
-        found = [u for u in found if not self.names.qualified(u.node) & replaced and not self.expected(u.node)]
+        found = [use for use in found if not self.names.qualified(use.node) & replaced]
         return tuple(sorted(found, key=lambda use: self.tree.span(use.node)))
+
+    @cached_property
+    def uses(self) -> tuple[AmpUse, ...]:
+        """The uses that nothing expects to fail."""
+        return tuple(use for use in self.every if not self.expected(use.node))
 
     def called(self, *apis: Api, old: bool | None = None) -> Iterator[AmpUse]:
         """The uses of ``apis`` that are called, or bound by ``functools.partial``."""

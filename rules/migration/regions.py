@@ -91,13 +91,14 @@ class Regions:
         parent = self.names.parent(call)
         spelled = self.tree.code(use.node)
         first = use.positional[0].value if use.positional and not use.starred else None
-        if first is not None and not isinstance(parent, (cst.WithItem, cst.Decorator)):
-            if self._is_function(first):
+        switch = use.keywords["enabled"].value if "enabled" in use.keywords else first
+        if not isinstance(parent, (cst.WithItem, cst.Decorator)):
+            if first is not None and self._is_function(first):
                 message = f"`{spelled}` takes `{self.tree.code(first)}` for an argument, and does not wrap it"
                 return self._wrapping(use, message)
-            if self._is_computed(first) and self._is_taken_for_result(call, first):
+            if switch is not None and self._is_computed(switch) and self._is_taken_for_result(call, switch):
                 message = f"`{spelled}` takes what was computed outside of it for an argument, and is not entered"
-                return self._around(use, first, message)
+                return self._around(use, switch, message)
         if self._is_probe(call):
             return None
         if isinstance(parent, cst.Expr):
@@ -189,11 +190,14 @@ class Regions:
         statement = self.names.parent(call)
         line = self.names.parent(statement) if statement is not None else None
         device = "" if use.member.old else self.arguments.device_meant(use)
+        given = [argument for argument in use.arguments if argument.value is not inner]
+        if not use.member.old and len(given) == 1 and self.kinds.is_device(given[0].value):
+            device, given = self.tree.code(given[0].value), []
         whole = (
             isinstance(statement, (cst.Assign, cst.Return, cst.Expr))
             and isinstance(line, cst.SimpleStatementLine)
             and len(line.body) == 1
-            and len(use.arguments) == 1
+            and not given
         )
         if device is None or not whole or statement is None:
             return NotEntered(call, message, reason="what belongs into the region cannot be seen")
