@@ -44,6 +44,9 @@ from amplint.rules.protocol.amp113_closure_with_scaler import ClosureWithScaler
 from amplint.rules.protocol.amp114_scaler_recreated import ScalerRecreated
 from amplint.rules.protocol.amp116_scheduler_before_step import SchedulerBeforeStep
 from amplint.rules.protocol.amp121_wrong_scaler_argument import WrongScalerArgument
+from amplint.rules.protocol.amp124_scaled_grad_penalty import ScaledGradPenalty
+from amplint.rules.protocol.amp125_scaler_maybe_undefined import ScalerMaybeUndefined
+from amplint.rules.protocol.amp126_mismatched_enabled import MismatchedEnabled
 
 RULES: tuple[type[Rule], ...] = (
     StepBypassesScaler,
@@ -62,6 +65,9 @@ RULES: tuple[type[Rule], ...] = (
     ScalerRecreated,
     SchedulerBeforeStep,
     WrongScalerArgument,
+    ScaledGradPenalty,
+    ScalerMaybeUndefined,
+    MismatchedEnabled,
     DeprecatedCudaAmp,
     DeprecatedCustomFwd,
     DeprecatedAutocastQuery,

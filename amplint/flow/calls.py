@@ -165,7 +165,7 @@ class Calls(Expressions):
     def note_undefined(self, name: str, site: int, path: Path, frame: Frame) -> None:
         """A scaler's method is called on a variable of this function that nothing has bound on this path."""
         if path.local(frame.key, name) is None and name in frame.function.locals & self.machine.program.watched:
-            if not path.is_doubtful():
+            if path.may_have_chosen_no_step() and not path.is_doubtful():
                 self.machine.undefined.add(site)
 
     def enabled(self, scaler: Scaler, path: Path) -> list[tuple[Path, bool]]:
@@ -853,7 +853,7 @@ def _is_made_elsewhere(key: Key, path: Path) -> bool:
 
 
 def _is_unbound(value: Value) -> bool:
-    return isinstance(value, Unknown) and value.key[0] == "local"
+    return isinstance(value, (Unknown, Scaler)) and value.key[0] == "local"
 
 
 def _map_loss(loss: Value, scaled: Callable[[Value], Value]) -> Value:

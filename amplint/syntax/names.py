@@ -157,6 +157,10 @@ class Names:
         """The scope in which a reference stands; raises KeyError for a name that is no reference."""
         return self._scopes[node]
 
+    def references(self) -> Iterator[cst.Name]:
+        """Every name that reads what is bound to it, in the order of the text."""
+        return iter(self._scopes)
+
     def is_reference(self, node: cst.Name) -> bool:
         """Whether a name reads what is bound to it; attributes, keywords and targets do not."""
         return node in self._scopes
