@@ -92,7 +92,7 @@ class Project:
         self.configuration = Configuration(
             self._registry, file=options.config_file, isolated=options.isolated, overrides=options.overrides
         )
-        self.searched = 0
+        self.searched = self.found = 0
         self._resolved: dict[int, _Resolved] = {}
 
     def check(self, paths: Sequence[str]) -> Iterator[Report | Problem]:
@@ -102,7 +102,7 @@ class Project:
         """
         discovery = self._discovery(self._registry.mentions)
         found = discovery.find(paths)
-        self.searched = discovery.searched
+        self.searched, self.found = discovery.searched, len(found)
         tasks = [self._task(item.path, item.folder) for item in found if isinstance(item, Candidate)]
         size = sum(item.size for item in found if isinstance(item, Candidate))
         reports = _in_pool(tasks, size) if _pays(tasks, size) else map(_do, tasks)

@@ -74,7 +74,13 @@ def test_sarif_says_all_there_is_to_say(tmp_path: Path) -> None:
     place = first["locations"][0]["physicalLocation"]
     base = run["originalUriBaseIds"][place["artifactLocation"]["uriBaseId"]]["uri"]
     assert unquote(urlsplit(base + place["artifactLocation"]["uri"]).path) == str(tmp_path / "ü b.py")
-    assert place["region"] == {"startLine": 2, "startColumn": 1, "endLine": 2, "endColumn": 8}
+    assert place["region"] == {
+        "startLine": 2,
+        "startColumn": 1,
+        "endLine": 2,
+        "endColumn": 8,
+        "snippet": {"text": "step(y)"},
+    }
     assert first["relatedLocations"][0]["message"]["text"] == "scaled here"
     assert first["relatedLocations"][0]["physicalLocation"]["region"]["startColumn"] == 10
     assert run["columnKind"] == "unicodeCodePoints"

@@ -148,3 +148,12 @@ def test_watch(inside: Amplint, tmp_path: Path, tmp_path_factory: pytest.TempPat
     assert process.returncode == 0
     assert "amplint is watching" in told
     assert inside("--watch", "-").returncode == 2
+
+
+def test_a_misspelled_command_is_told(inside: Amplint, tmp_path: Path) -> None:
+    done = inside("rul", "AMP101")
+    assert done.returncode == 2
+    assert done.stderr.decode().splitlines()[-1] == "amplint: did you mean the command `rule`?"
+    assert b"did you mean" not in inside("train.py").stderr
+    (tmp_path / "chek").mkdir()
+    assert b"did you mean" not in inside("chek").stderr

@@ -10,6 +10,7 @@ from amplint.cli.options import Choice, Command, complete_selectors
 from amplint.config import OUTPUT_FORMATS, ConfigError, Layer, Selection, inline_layer, parse_target_torch
 from amplint.registry import UnknownRule, installed
 from amplint.rule import TargetTorch
+from amplint.spelling import nearest
 
 
 def _selectors(context: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...] | None:
@@ -172,6 +173,7 @@ def check(
 
     start = perf_counter()
     from amplint.cli.presentation import Presentation, complain
+    from amplint.cli.progress import with_progress
     from amplint.project import Options, Project
 
     for stream in (sys.stdout, sys.stderr):
@@ -238,7 +240,7 @@ def check(
         if stdin:
             results = [project.check_source(sys.stdin.buffer.read(), stdin_filename)]
         else:
-            results = list(project.check(paths or (".",)))
+            results = list(with_progress(project.check(paths or (".",)), project))
             if not results and not project.searched:
                 print("amplint: no Python files were found under the given paths", file=sys.stderr)
     except ConfigError as error:
@@ -259,8 +261,18 @@ def check(
         if add_noqa or write_baseline:
             context.exit(2 if complain(results) else 0)
     code = presentation.present(results)
+    if paths and not stdin and not os.path.lexists(paths[0]):
+        _suggest_command(context, paths[0])
     if verbose:
         from amplint.cli.narration import narrate
 
         narrate(project, results, perf_counter() - start)
     context.exit(code)
+
+
+def _suggest_command(context: click.Context, path: str) -> None:
+    """Say which command the first path, which is not there, may have been meant as."""
+    group = context.find_root().command
+    meant = nearest(path, group.commands) if isinstance(group, click.Group) else None
+    if meant is not None:
+        print(f"amplint: did you mean the command `{meant}`?", file=sys.stderr)

@@ -71,7 +71,7 @@ def _result(finding: Finding, document: Document, fingerprint: str, numbers: dic
         "ruleId": finding.code,
         "level": _LEVELS[finding.severity],
         "message": {"text": file_message(document, finding) + (f"\n{finding.help}" if finding.help else "")},
-        "locations": [_location(document, finding.start, finding.end)],
+        "locations": [_location(document, finding.start, finding.end, snippet=True)],
         "partialFingerprints": {"amplint/v1": fingerprint},
     }
     if finding.code in numbers:
@@ -95,8 +95,11 @@ def _told(document: Document, start: Location, message: str) -> str:
     return message if found.cell is None else f"{found}: {message}"
 
 
-def _location(document: Document, start: Location, end: Location) -> dict[str, Any]:
-    return {"physicalLocation": {"artifactLocation": _artifact(document), "region": _region(document, start, end)}}
+def _location(document: Document, start: Location, end: Location, *, snippet: bool = False) -> dict[str, Any]:
+    region: dict[str, Any] = _region(document, start, end)
+    if snippet and start != end:
+        region["snippet"] = {"text": document.text[start.offset : end.offset]}
+    return {"physicalLocation": {"artifactLocation": _artifact(document), "region": region}}
 
 
 def _artifact(document: Document) -> dict[str, str]:
