@@ -214,7 +214,7 @@ def test_quick_fixes_and_fix_all(tmp_path: Path) -> None:
 def test_hover(tmp_path: Path) -> None:
     async def script(editor: Editor) -> None:
         uri = editor.open("train.py", SOURCE + "x = 1  # noqa: AMP102\n")
-        for row, column, code in [(10, 20, "AMP101"), (11, 17, "AMP102"), (8, 10, None), (11, 0, None)]:
+        for row, column, code in [(10, 20, "AMP101"), (11, 17, "AMP102"), (11, 9, "AMP901"), (8, 10, None)]:
             params = types.HoverParams(types.TextDocumentIdentifier(uri), types.Position(row, column))
             found = await editor.text_document_hover_async(params)
             if code is None:

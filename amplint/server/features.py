@@ -216,12 +216,15 @@ def make_server() -> Server:
         lint = await server.lints.of(server.home(uri))
         if lint is None or lint.report is None:
             return None
+        on_code = _hover_on_code(lint.target, uri, params.position)
+        if on_code is not None:
+            return on_code
         for finding in lint.report.findings:
             if _is_at(finding, lint.target, uri, types.Range(params.position, params.position)):
                 rule = installed().get(finding.code)
                 told = types.MarkupContent(types.MarkupKind.Markdown, rule.page() if rule else finding.message)
                 return types.Hover(told, lint.target.range(finding.start, finding.end))
-        return _hover_on_code(lint.target, uri, params.position)
+        return None
 
     return server
 
