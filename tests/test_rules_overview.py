@@ -44,6 +44,7 @@ def test_groups(inside: Amplint) -> None:
     for group in json.loads(inside("linter", "--output-format=json").stdout):
         chosen = installed().matching(group["prefix"])
         assert len(chosen) == group["rules"]
+        assert group["title"]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

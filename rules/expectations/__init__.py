@@ -1,0 +1,1 @@
+"""Expectations: what autocast and the scaler cost, and do not bring."""

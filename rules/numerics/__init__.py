@@ -1,0 +1,1 @@
+"""Half-precision numbers: constants and operations that float16 cannot hold."""
