@@ -16,6 +16,7 @@ from amplint.precision.state import Frame, State
 from amplint.precision.values import (
     NUMBER,
     UNKNOWN,
+    Application,
     Arguments,
     Choice,
     Class,
@@ -120,6 +121,9 @@ class Calls(Objects):
             return value
         if isinstance(callee, Class):
             return Instance(callee.node)
+        if isinstance(callee, Application):
+            self.use(node, "apply", callee, arguments.positional, arguments, frame, state)
+            return UNKNOWN
         if isinstance(callee, Instance):
             self.use(node, "call", callee, arguments.positional, arguments, frame, state)
             for method in ("forward", "__call__"):
@@ -141,9 +145,6 @@ class Calls(Objects):
             for other in found[1:]:
                 value = join(value, other)
             return value
-        if isinstance(receiver, Class) and name == "apply" and self.is_autograd_function(receiver.node):
-            self.use(node, "apply", receiver, arguments.positional, arguments, frame, state)
-            return UNKNOWN
         if isinstance(receiver, Instance):
             value = self.attribute_of(receiver, name, node, state)
             if not isinstance(value, Unknown):
@@ -318,12 +319,19 @@ class Calls(Objects):
         if name in WRAPPERS and arguments.positional:
             return arguments.positional[0]
         if name.startswith("torch.nn.") and last[:1].isupper() and last not in ("Parameter",):
-            return Made(name, parts=arguments.positional if last == "Sequential" else ())
+            return Made(name, parts=self._parts(last, arguments))
         if name.startswith(FUNCTION_MODULES):
             return self._torch_function(callee, node, arguments, frame, state)
         if last[:1].isupper():
             return Made(name)
         return self.unknown_call(node, callee, arguments, frame, state)
+
+    def _parts(self, name: str, arguments: Arguments) -> tuple[Value, ...]:
+        """The modules that a container holds."""
+        if name == "Sequential":
+            return arguments.positional
+        held = arguments.positional[0] if name == "ModuleList" and arguments.positional else UNKNOWN
+        return held.values if isinstance(held, Items) else ()
 
     def _torch_function(self, callee: Named, node: cst.Call, arguments: Arguments, frame: Frame, state: State) -> Value:
         last = callee.last

@@ -95,6 +95,8 @@ def element_of(value: Value) -> Value:
     """What iterating a value gives."""
     if isinstance(value, (Tensor, Number)):
         return value
+    if isinstance(value, Made) and value.parts:
+        value = Items(value.parts)
     if isinstance(value, Items) and value.values:
         result = value.values[0]
         for other in value.values[1:]:

@@ -21,7 +21,9 @@ from amplint.precision.values import (
     Autocast,
     Constant,
     Function,
+    Instance,
     Items,
+    Made,
     Mapping,
     Named,
     Number,
@@ -188,6 +190,8 @@ class Expressions(ABC):
                 self._inside(element, frame, state)
         if isinstance(base, Number):
             return base
+        if isinstance(base, Made) and base.parts:
+            base = Items(base.parts)
         if isinstance(base, Tensor):
             named_loss = isinstance(index, Constant) and isinstance(index.value, str) and LOSS_NAME.search(index.value)
             return UNKNOWN if named_loss else base
@@ -258,7 +262,9 @@ class Expressions(ABC):
             value = self.value(node.value, inner, state)
         else:
             value = self.value(node.elt, inner, state)
-        return value if isinstance(value, Tensor) else UNKNOWN
+        if isinstance(value, Tensor) or not isinstance(node, cst.ListComp):
+            return value if isinstance(value, Tensor) else UNKNOWN
+        return Items((value,)) if isinstance(value, (Made, Instance)) else UNKNOWN
 
     def binary(self, node: cst.CSTNode, name: str, left: Value, right: Value, frame: Frame, state: State) -> Value:
         if isinstance(left, Constant) and isinstance(right, Constant):

@@ -14,6 +14,7 @@ from amplint.precision.state import NO_ARGUMENTS, Frame, State
 from amplint.precision.values import (
     NUMBER,
     UNKNOWN,
+    Application,
     Arguments,
     Class,
     Constant,
@@ -140,6 +141,8 @@ class Objects(Expressions):
                 return base
             return value
         if isinstance(base, Class):
+            if name == "apply" and self.is_autograd_function(base.node):
+                return Application(base.node)
             return self.attribute(base.node, name)
         return UNKNOWN
 

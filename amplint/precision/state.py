@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import libcst as cst
 
 from amplint.precision.values import (
+    Application,
     Arguments,
     Autocast,
-    Class,
     Entered,
     Value,
 )
@@ -73,7 +73,7 @@ class PrecisionReport:
     def applied(self) -> Iterator[tuple[cst.ClassDef, Use]]:
         """Where the autograd functions of the document are applied."""
         for use in self.uses:
-            if use.name == "apply" and isinstance(use.callee, Class):
+            if use.name == "apply" and isinstance(use.callee, Application):
                 yield use.callee.node, use
 
     def is_module_name(self, node: cst.BaseExpression) -> bool:

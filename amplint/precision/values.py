@@ -167,6 +167,13 @@ class Function:
 
 
 @dataclass(frozen=True)
+class Application:
+    """The ``apply`` of an autograd function of the document."""
+
+    node: cst.ClassDef
+
+
+@dataclass(frozen=True)
 class Partial:
     """A callable with some of its arguments."""
 
@@ -246,6 +253,7 @@ Value: TypeAlias = (
     | Class
     | Instance
     | Function
+    | Application
     | Partial
     | Items
     | Mapping

@@ -81,7 +81,7 @@ class NoGradPoisonsCache(Rule):
             outer = use.state.entered[0]
             if not (outer.autocast.may_be_cuda and outer.autocast.cached and region.autocast.cached):
                 continue
-            key = outer.entry, use.function, model
+            key = outer.entry, self._home(context, use, model), model
             earlier = first.get(key)
             if use.state.gradients is False:
                 first.setdefault(key, use)
@@ -102,6 +102,16 @@ class NoGradPoisonsCache(Rule):
                     related=tuple(related),
                     no_fix_reason="where one region may end and the next begin cannot be seen",
                 )
+
+    def _home(self, context: Context, use: Use, model: str) -> cst.CSTNode | None:
+        """Where the spelling means the same: the class of a method for what belongs to ``self``, else the function."""
+        import libcst as cst
+
+        if model.startswith("self.") and use.function is not None:
+            return next(
+                (node for node in context.names.ancestors(use.function) if isinstance(node, cst.ClassDef)), None
+            )
+        return use.function
 
     def _model(self, context: Context, use: Use) -> str | None:
         """The spelling of the trained model that is called, if one is."""

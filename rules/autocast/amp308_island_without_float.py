@@ -1,13 +1,14 @@
 """# island-without-float (AMP308)
 
 ## What it does
-Finds `autocast(enabled=False)` in which tensors that an enabled region made are used as they are, in an operation that
-autocast itself would run in float32: a loss, a softmax, a norm, a sum.
+Finds `autocast(enabled=False)` in which tensors that a float16 region made are used as they are, in an operation that
+such an island is there for: a loss, a softmax, a norm, a sum, a product, linear algebra, a Fourier transform.
 
 ## Why is this bad?
 Switching autocast off casts nothing back. What comes out of a float16 region is float16 still, so the island that was
-made for float32 runs in half precision, and with less care than autocast would take, which casts the inputs of these
-operations to float32 itself: the sum of 70,000 ones is infinite, and `exp(12)` too.
+made for float32 runs in half precision, and with less care than autocast would take, which runs losses, softmax and
+sums in float32 itself: the sum of 70,000 ones is infinite here, and `exp(12)` too. A layer with float32 weights raises
+a RuntimeError, and so does much of linear algebra, which does not know float16.
 
 ## Example
 ```python
@@ -83,14 +84,18 @@ class IslandWithoutFloat(Rule):
             )
 
     def _places(self, context: Context) -> Iterator[tuple[cst.CSTNode, Use, Tensor]]:
-        from amplint.rules.autocast.half_losses import half_operands, place_within
+        from amplint.rules.autocast.half_losses import island_operands, place_within
 
+        told: set[tuple[object, object]] = set()
         for use in context.precision.uses:
             island = use.state.cuda
             if island is None or island.autocast.enabled is not False or use.state.doubtful:
                 continue
-            for tensor in half_operands(use):
-                if tensor.entered is not None and tensor.entered.entry != island.entry:
+            for tensor in island_operands(use):
+                if tensor.entered is None or tensor.entered.entry == island.entry:
+                    continue
+                if (tensor.origin, island.place) not in told:  # what is computed from it is half for the same reason
+                    told.add((tensor.origin, island.place))
                     yield place_within(use, island.depth), use, tensor
 
     def _fix(self, context: Context, use: Use) -> Fix | None:

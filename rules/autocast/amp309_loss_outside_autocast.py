@@ -47,6 +47,11 @@ _LOSS = re.compile(
 )
 
 
+_BOOKKEEPING = re.compile(
+    r"(?i)^_?(log|reduce|gather|update|print|record|add|save|plot|average|avg|all|scale|write|append)_"
+)
+
+
 class LossOutsideAutocast(Rule):
     """A loss on half outputs after the region."""
 
@@ -99,6 +104,7 @@ class LossOutsideAutocast(Rule):
         if use.name != "call" or not isinstance(use.callee, Unknown) or not isinstance(use.node, cst.Call):
             return []
         name = dotted_name(use.node.func)
-        if name is None or not _LOSS.search(name.rpartition(".")[2]):
+        last = name.rpartition(".")[2] if name is not None else ""
+        if not _LOSS.search(last) or _BOOKKEEPING.match(last) or len(use.node.args) < 2:
             return []
         return [value for value in use.arguments.positional[:1] if isinstance(value, Tensor) and value.is_half]

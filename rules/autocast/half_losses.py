@@ -9,6 +9,22 @@ import libcst as cst
 from amplint.operators import BINARY_LOSSES, LOSSES, Treatment, treatment
 from amplint.precision import Tensor, Use, Value
 
+_LINEAR_ALGEBRA = frozenset("svd svdvals inv inverse cholesky det slogdet logdet solve eigh eig qr pinv lstsq".split())
+_FOURIER = frozenset(f"{kind}{of}" for kind in ("", "i", "r", "ir") for of in ("fft", "fft2", "fftn")) | {
+    "stft",
+    "istft",
+}
+
+
+def island_operands(use: Use) -> list[Tensor]:
+    """The float16 operands of an operation that a float32 island is there for."""
+    name = use.name
+    if treatment(name) is Treatment.LOWER or name in _LINEAR_ALGEBRA | _FOURIER:
+        if use.arguments.get(None, "dtype") is not None:
+            return []
+        return [operand for operand in use.operands[:1] if isinstance(operand, Tensor) and operand.is_half]
+    return half_operands(use)
+
 
 def half_operands(use: Use) -> list[Tensor]:
     """The float16 operands that autocast would have cast to float32 in this operation, and that nothing else widens."""

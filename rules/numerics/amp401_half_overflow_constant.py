@@ -124,6 +124,8 @@ class HalfOverflowConstant(Rule):
             tensor, value = operands
             if not isinstance(tensor, Tensor):
                 tensor, value = value, tensor
+        elif use.name == "__mul__" and len(operands) == 2:
+            tensor, value = self._mask_times(operands)
         elif use.name == "__setitem__":
             tensor, value = operands
         else:
@@ -134,6 +136,16 @@ class HalfOverflowConstant(Rule):
         if not isinstance(tensor, Tensor) or not tensor.is_half or not tensor.certain:
             return None
         return tensor, number
+
+    def _mask_times(self, operands: tuple[Value, ...]) -> tuple[Value | None, Value | None]:
+        """A mask of zeros and ones that was cast to half; what a region made may be small enough."""
+        from amplint.precision import Tensor
+
+        tensor, value = operands
+        if not isinstance(tensor, Tensor):
+            tensor, value = value, tensor
+        cast = isinstance(tensor, Tensor) and tensor.entered is None
+        return (tensor, value) if cast else (None, None)
 
     def _fix(self, context: Context, use: Use, value: float) -> Fix | None:
         import libcst as cst
