@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TypeAlias
 
 import libcst as cst
 
@@ -24,12 +25,31 @@ def defines(cls: cst.ClassDef, method: str) -> bool:
     return any(isinstance(child, cst.FunctionDef) and child.name.value == method for child in cls.body.body)
 
 
-def targets_of(node: cst.Assign | cst.AnnAssign) -> Iterator[cst.BaseExpression]:
-    """What an assignment binds."""
+#: A method, a statement of it that assigns to an attribute, and what it assigns.
+Assignment: TypeAlias = tuple[cst.FunctionDef, cst.CSTNode, cst.BaseExpression | None]
+
+
+def bindings_of(node: cst.CSTNode) -> Iterator[tuple[cst.BaseExpression, cst.BaseExpression | None]]:
+    """What an assignment binds, and to what; a tuple part by part, None where a part has no expression of its own."""
     if isinstance(node, cst.AnnAssign):
-        yield node.target
-    else:
-        yield from (target.target for target in node.targets)
+        yield node.target, node.value
+    elif isinstance(node, cst.Assign):
+        for target in node.targets:
+            yield from _parts(target.target, node.value)
+
+
+def _parts(
+    target: cst.BaseExpression, value: cst.BaseExpression | None
+) -> Iterator[tuple[cst.BaseExpression, cst.BaseExpression | None]]:
+    if not isinstance(target, (cst.Tuple, cst.List)):
+        yield target, value
+        return
+    values: list[cst.BaseExpression | None] = [None] * len(target.elements)
+    if isinstance(value, (cst.Tuple, cst.List)) and len(value.elements) == len(values):
+        if not any(isinstance(e, cst.StarredElement) for e in (*target.elements, *value.elements)):
+            values = [element.value for element in value.elements]
+    for element, part in zip(target.elements, values, strict=True):
+        yield from _parts(element.value, part)
 
 
 def statements_in(suite: cst.CSTNode) -> Iterator[cst.CSTNode]:

@@ -12,6 +12,7 @@ import libcst as cst
 
 from amplint.operators import Treatment, treatment
 from amplint.precision import regions
+from amplint.precision.code import Assignment
 from amplint.precision.dtypes import element_of, is_none, lowered, named, tensor_of
 from amplint.precision.state import NO_ARGUMENTS, Frame, PrecisionReport, State, Use
 from amplint.precision.values import (
@@ -88,7 +89,7 @@ class Expressions(ABC):
         self.running: list[cst.CSTNode] = []
         self.memory: dict[object, Value] = {}
         self.attributes: dict[tuple[cst.ClassDef, str], Value] = {}
-        self._assigned: dict[cst.ClassDef, dict[str, list[tuple[cst.FunctionDef, cst.Assign | cst.AnnAssign]]]] = {}
+        self._assigned: dict[cst.ClassDef, dict[str, list[Assignment]]] = {}
         self.called: set[cst.CSTNode] = set()
         self.own_models: list[cst.ClassDef] = []
         self._half_models: dict[Autocast, bool] = {}

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import libcst as cst
 
-from amplint.precision.code import decorator_name, decorators_of, is_self, statements_in, targets_of
+from amplint.precision.code import Assignment, bindings_of, decorator_name, decorators_of, is_self, statements_in
 from amplint.precision.dtypes import halved, named
 from amplint.precision.expressions import Expressions
 from amplint.precision.state import NO_ARGUMENTS, Frame, State
@@ -62,12 +62,12 @@ class Objects(Expressions):
             if isinstance(line, cst.FunctionDef) and line.name.value == name:
                 return Function(line, None, self.module)
             for small in line.body if isinstance(line, cst.SimpleStatementLine) else ():
-                if isinstance(small, (cst.Assign, cst.AnnAssign)) and small.value is not None:
-                    if any(isinstance(t, cst.Name) and t.value == name for t in targets_of(small)):
-                        found = self.value(small.value, self.module, State())
-        for function, statement in self._assignments(cls).get(name, ()):
+                for target, assigned in bindings_of(small):
+                    if isinstance(target, cst.Name) and target.value == name and assigned is not None:
+                        found = self.value(assigned, self.module, State())
+        for function, statement, assigned in self._assignments(cls).get(name, ()):
             frame = self._frame_before(cls, function, statement)
-            value = self.value(statement.value, frame, State()) if statement.value is not None else UNKNOWN
+            value = self.value(assigned, frame, State()) if assigned is not None else UNKNOWN
             found = value if found is None or found == Constant(None) else join(found, value)
         if found is not None:
             return found
@@ -79,16 +79,15 @@ class Objects(Expressions):
                     return inherited
         return UNKNOWN
 
-    def _assignments(self, cls: cst.ClassDef) -> dict[str, list[tuple[cst.FunctionDef, cst.Assign | cst.AnnAssign]]]:
+    def _assignments(self, cls: cst.ClassDef) -> dict[str, list[Assignment]]:
         if cls not in self._assigned:
-            found: dict[str, list[tuple[cst.FunctionDef, cst.Assign | cst.AnnAssign]]] = {}
+            found: dict[str, list[Assignment]] = {}
             for function in cls.body.body:
                 if isinstance(function, cst.FunctionDef):
                     for node in statements_in(function.body):
-                        if isinstance(node, (cst.Assign, cst.AnnAssign)):
-                            for target in targets_of(node):
-                                if isinstance(target, cst.Attribute) and is_self(target.value, function):
-                                    found.setdefault(target.attr.value, []).append((function, node))
+                        for target, value in bindings_of(node):
+                            if isinstance(target, cst.Attribute) and is_self(target.value, function):
+                                found.setdefault(target.attr.value, []).append((function, node, value))
             self._assigned[cls] = found
         return self._assigned[cls]
 
@@ -99,10 +98,9 @@ class Objects(Expressions):
         for node in statements_in(function.body):
             if node is statement:
                 break
-            if isinstance(node, cst.Assign) and len(node.targets) == 1:
-                target = node.targets[0].target
+            for target, assigned in bindings_of(node):
                 if isinstance(target, cst.Name):
-                    value = self.value(node.value, frame, State())
+                    value = self.value(assigned, frame, State()) if assigned is not None else UNKNOWN
                     known = frame.values.get(target.value)
                     frame.values[target.value] = value if known is None else join(known, value)
         return frame
