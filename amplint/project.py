@@ -194,7 +194,8 @@ class Project:
 def _do(task: _Task) -> Report | Problem:
     start = perf_counter()
     try:
-        report = _treat(Document.read(task.path), task)
+        document = Document.read(task.path)
+        report = _treat(document, task) if document.holds(installed().mentions) else Report(document)
         return replace(report, seconds=perf_counter() - start)
     except DocumentError as error:
         return Problem(task.path, error.message)

@@ -9,6 +9,8 @@ from typing import Any
 import nbformat
 import pytest
 from conftest import Amplint
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from amplint.documents import Document, UnreadableDocument
 from amplint.documents.parts import PartedDocument
@@ -238,6 +240,12 @@ def test_the_command_line_speaks_of_cells(amplint: Amplint, tmp_path: Path) -> N
     assert stdin.stdout.decode() == before.replace("bad  #", "good  #")
 
 
+def test_a_warning_among_the_outputs_is_no_program() -> None:
+    read = document("print(x)", "# %% autocast")
+    assert read.holds([b"print"])
+    assert not read.holds([b"autocast", b"</div>"])
+
+
 def test_comments_in_cells_silence(amplint: Amplint, tmp_path: Path) -> None:
     (tmp_path / "a.ipynb").write_text(json.dumps(notebook("%%time\nbad  # noqa: DEMO001", "bad\n(x,\n bad)  # noqa")))
     assert (
@@ -253,3 +261,36 @@ def test_an_import_that_a_notebook_does_not_use_is_used_nowhere() -> None:
     assert (
         Fixer(installed().rules, installed().rules).fix(read).document.text.strip() == "from torch.amp import autocast"
     )
+
+
+@st.composite
+def edits(draw: st.DrawFn) -> tuple[list[str | list[str]], int, int, int, str]:
+    """Sources of cells, one of them, a span in it, and what is put there."""
+    lines = st.lists(st.sampled_from(["a", "b = 1", "# \u00e9", "!ls", "", "x = , "]), max_size=4)
+    texts = draw(st.lists(st.builds("\n".join, lines), min_size=1, max_size=3))
+    cells: list[str | list[str]] = [
+        draw(st.sampled_from([text, text.splitlines(keepends=True)])) if text else text for text in texts
+    ]
+    index = draw(st.integers(0, len(texts) - 1))
+    start = draw(st.integers(0, len(texts[index])))
+    end = draw(st.integers(start, len(texts[index])))
+    return cells, index, start, end, draw(st.sampled_from(["", "c", "\nc\n", "c\n", "\U0001f600"]))
+
+
+@settings(max_examples=150, deadline=None)
+@given(edits())
+def test_an_edit_changes_its_span_and_nothing_else(wanted: tuple[list[str | list[str]], int, int, int, str]) -> None:
+    cells, index, start, end, new = wanted
+    content = json.dumps(notebook(*cells), indent=1)
+    read = Document.from_bytes("a.ipynb", content.encode())
+    texts = ["".join(cell) for cell in cells]
+    tops = [offset for offset in range(len(read.text) + 1) if read.place(read.location(offset)).cell == index + 1]
+    if not tops or read.unparsed:
+        return
+    try:
+        made = read.edited([read.edit(tops[0] + start, tops[0] + end, new)]).encode().decode()
+    except ValueError:
+        return
+    texts[index] = texts[index][:start] + new + texts[index][end:]
+    assert sources(made) == texts
+    assert made == json.dumps(json.loads(made), indent=1)

@@ -52,6 +52,20 @@ a fragment that bad leaves out ...
 ```python
 bad"""
 
+SESSION = """\
+```pycon
+>>> bad
+'bad'
+>>> for x in bad:
+...     x
+...
+... # bad
+bad
+>>>
+>>> lonely
+```
+"""
+
 RST = """\
 bad::
 
@@ -94,6 +108,15 @@ def test_blocks_of_markdown() -> None:
 
 def test_blocks_of_restructured_text() -> None:
     assert fix("a.rst", RST) == RST.replace("   x\n   bad", "   import company\n   x\n   good")
+
+
+def test_what_was_typed_in_a_session_is_code_and_what_was_answered_is_not() -> None:
+    read = Document.from_bytes("a.md", SESSION.encode())
+    assert compile(read.text, "a.md", "exec")
+    assert str(read.place(read.location(read.text.rindex("lonely")))) == "10:5"
+    assert fix("a.md", SESSION) == (
+        SESSION.replace(">>> bad", ">>> good").replace("in bad", "in good").replace("# bad", "# good")
+    )
 
 
 def test_a_place_is_one_in_the_file() -> None:

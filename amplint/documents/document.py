@@ -115,6 +115,10 @@ class Document:
         """The cells that are no Python: the offset at which each stands, left empty in the text, and its source."""
         return ()
 
+    def holds(self, mentions: Iterable[bytes]) -> bool:
+        """Whether the program holds one of ``mentions``, now that its file was chosen because that does."""
+        return True
+
     def encode(self) -> bytes:
         """The bytes of the file that holds this document's text."""
         return self._bom + self.text.encode(self.encoding)

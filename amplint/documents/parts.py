@@ -56,15 +56,15 @@ class Part:
         return replace(self, source=source, masked=without_magics)
 
     @cached_property
-    def rows(self) -> tuple[_Row, ...]:
+    def rows(self) -> tuple[PartRow, ...]:
         """The rows of the part in the program; the last one stands for what may be added after the source."""
         rows = []
         start = 0
         for end in (*(match.end() for match in NEWLINE.finditer(self.source)), len(self.source)):
             skipped = len(self.indent) if self.source.startswith(self.indent, start, end) else 0
-            rows.append(_Row(start + skipped, skipped, self.masked[start + skipped : end]))
+            rows.append(PartRow(start + skipped, skipped, self.masked[start + skipped : end]))
             start = end
-        return (*rows, _Row(len(self.source) + 1, 0, ""))
+        return (*rows, PartRow(len(self.source) + 1, 0, ""))
 
     @cached_property
     def text(self) -> str:
@@ -72,7 +72,7 @@ class Part:
         return "".join(row.text for row in self.rows)
 
 
-class _Row(NamedTuple):
+class PartRow(NamedTuple):
     """A row of a part: where its text begins in the source, how much of the row that skips, and the text."""
 
     start: int
@@ -146,6 +146,10 @@ class PartedDocument(Document):
                 found.append((self._line_starts[row], self._parts[index].source))
         return tuple(found)
 
+    def holds(self, mentions: Iterable[bytes]) -> bool:
+        program = "\n".join(part.source for part in self._parts).encode("utf-8", "replace")
+        return any(mention in program for mention in mentions)
+
     def encode(self) -> bytes:
         return self._bom + self._file_text().encode(self.encoding)
 
@@ -191,7 +195,7 @@ class PartedDocument(Document):
         return index, _settled(part, Change(start, end, edit.content), (part.rows[first], part.rows[last]))
 
 
-def _ended(part: Part) -> Iterator[_Row]:
+def _ended(part: Part) -> Iterator[PartRow]:
     """The rows of ``part``, each with an end: the last one of a source usually has none of its own."""
     newline = match[0] if (match := NEWLINE.search(part.source)) else "\n"
     *rows, last, after = part.rows
@@ -200,7 +204,7 @@ def _ended(part: Part) -> Iterator[_Row]:
     yield after._replace(text=newline)
 
 
-def _settled(part: Part, change: Change, rows: tuple[_Row, _Row]) -> Change:
+def _settled(part: Part, change: Change, rows: tuple[PartRow, PartRow]) -> Change:
     """``change``, which may reach one past the source, within the source, and indented as the part is."""
     start, end, content = change
     last = len(part.source)

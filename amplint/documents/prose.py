@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 
-from amplint.documents.document import decoded
+from amplint.documents.document import NEWLINE, decoded
 from amplint.documents.magics import masked
-from amplint.documents.parts import Part, PartedDocument, parses
+from amplint.documents.parts import Change, Part, PartedDocument, PartRow, blank, changed_source, parses
 
-_LANGUAGES = {"py", "py3", "python", "python3", "ipython", "ipython3"}
+_LANGUAGES = {"py", "py3", "python", "python3", "ipython", "ipython3", "pycon"}
+_PROMPT = re.compile(r"(?:>>>|\.\.\.)(?: |$)")
 _FENCE = re.compile(r"[ \t]*(?P<fence>`{3,}|~{3,})[ \t]*(?P<info>[^`\r\n]*)")
 _WORD = re.compile(r"[\w-]+")
 _DIRECTIVE = re.compile(
@@ -59,12 +61,36 @@ def read_prose(filename: str, content: bytes) -> PartedDocument:
 
 
 def _part(source: str, block: list[_Row]) -> Part | None:
-    without_magics = masked(source)
-    if without_magics is None:
-        return None
     indent = os.path.commonprefix([row.indent for row in block if not row.blank])
-    part = Part(source, without_magics, first_row=block[0].number, indent=indent)
+    if block[0].text.startswith(f"{indent}>>>"):
+        part: Part = Session(source, source, first_row=block[0].number, indent=indent)
+    else:
+        without_magics = masked(source)
+        if without_magics is None:
+            return None
+        part = Part(source, without_magics, first_row=block[0].number, indent=indent)
     return part if parses(part.text) else None
+
+
+class Session(Part):
+    """What was typed in an interactive session, each row behind its prompt, with what was answered in between."""
+
+    @cached_property
+    def rows(self) -> tuple[PartRow, ...]:
+        rows = []
+        for row in super().rows:
+            prompt = _PROMPT.match(row.text.rstrip("\r\n"))
+            length = prompt.end() if prompt else 0
+            text = row.text[length:] if prompt else blank(row.text)
+            rows.append(PartRow(row.start + length, row.skipped + length, text))
+        return tuple(rows)
+
+    def changed(self, changes: Sequence[Change]) -> Part:
+        for change in changes:
+            if NEWLINE.search(change.content + self.source[change.start : change.end]):
+                raise ValueError("the edit would add or remove rows of an interactive session")
+        source = changed_source(self.source, changes)
+        return replace(self, source=source, masked=source)
 
 
 def _stripped(rows: list[_Row]) -> Iterator[list[_Row]]:
