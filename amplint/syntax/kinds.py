@@ -100,7 +100,6 @@ _TORCH_CALLS = {
     "torch.get_autocast_cpu_dtype": Kind.DTYPE,
     "torch.get_default_dtype": Kind.DTYPE,
     "torch.get_default_device": Kind.DEVICE,
-    "torch.accelerator.current_accelerator": Kind.DEVICE,
     "os.getenv": Kind.STRING,
 }
 _TRUTHS = frozenset({"is_available", "is_built", "startswith", "endswith", "isdigit", "is_bf16_supported"})
@@ -118,6 +117,7 @@ _MODULE_BASES = re.compile(r"(^|\.)(LightningModule|PreTrainedModel|ModelMixin|D
 _FLAG_WORDS = frozenset("use using enable enables enabled disable disabled is do does with should allow".split())
 _NO_FLAG_WORDS = frozenset("dtype type device devices scale kind name precision backend level mode".split())
 _FLAGS = frozenset({"amp", "autocast"})
+_PRECISION_FLAGS = frozenset({"fp16", "bf16", "half"})
 _DEVICE_NAMES = frozenset({"dev"})
 
 
@@ -284,7 +284,7 @@ class Kinds:
             return _UNKNOWN
         given = [self.possible(value) for value in self._given(param)]
         default = [self.possible(param.default)] if param.default is not None else []
-        if default and default[0].certainly(Kind.BOOL):
+        if default and default[0].certainly(Kind.BOOL, Kind.DEVICE):
             return default[0]
         return _either([*given, *default]) if given else _UNKNOWN
 
@@ -342,6 +342,8 @@ class Kinds:
             found = self._of_self(node)
             if found is not None:
                 return found
+        if (assigned := self._assigned_before(node)) is not None:
+            return assigned
         if node.attr.value == "device" and self._has_torch_device(node.value):
             return _one(Value(Kind.DEVICE))
         if node.attr.value == "type":
@@ -352,6 +354,34 @@ class Kinds:
         if node.attr.value == "dtype" and self._has_torch_device(node.value):
             return _one(Value(Kind.DTYPE))
         return _UNKNOWN
+
+    def _assigned_before(self, node: cst.Attribute) -> Possible | None:
+        """``args.device`` after ``args.device = torch.device(args.device)`` in a block around it."""
+        name = dotted_name(node)
+        binding = self.names.binding(node)
+        if name is None or binding is None or name.startswith("self."):
+            return None
+        around = set(self.names.ancestors(node))
+        start, _ = self.names.tree.span(node)
+        for target in reversed(self._attribute_targets.get(name, [])):
+            statement = self.names.parent(self.names.parents[target])
+            line = self.names.parent(statement) if statement is not None else None
+            block = self.names.parent(line) if line is not None else None
+            if self.names.binding(target) is binding and self.names.tree.span(target)[0] < start:
+                value = self.assigned_value(target)
+                return self.possible(value) if value is not None and block in around else _UNKNOWN
+        return None
+
+    @cached_property
+    def _attribute_targets(self) -> dict[str, list[cst.Attribute]]:
+        """The targets of assignments that are chains of names, in the order of the text."""
+        found: dict[str, list[cst.Attribute]] = {}
+        for node in self.names.parents:
+            if isinstance(node, cst.Attribute) and self._is_target(node) and (name := dotted_name(node)) is not None:
+                found.setdefault(name, []).append(node)
+        for targets in found.values():
+            targets.sort(key=self.names.tree.span)
+        return found
 
     def assigned_to_self(self, node: cst.Attribute) -> list[cst.BaseExpression]:
         """The values that the class around assigns to an attribute of ``self``."""
@@ -368,9 +398,19 @@ class Kinds:
         if targets:
             either = _either(map(self._bound_by, targets))
             return Possible(either.values, either.exact and len(targets) == 1)
+        made = self._property(definition, node.attr.value)
+        if made is not None:
+            return self._returned(made)
         bases = [argument.value for argument in definition.bases]
         if node.attr.value == "device" and any(_MODULE_BASES.search(dotted_name(base) or "") for base in bases):
             return _one(Value(Kind.DEVICE))
+        return None
+
+    def _property(self, definition: cst.ClassDef, name: str) -> cst.FunctionDef | None:
+        for statement in definition.body.body:
+            if isinstance(statement, cst.FunctionDef) and statement.name.value == name:
+                decorators = [dotted_name(decorator.decorator) for decorator in statement.decorators]
+                return statement if decorators in (["property"], ["cached_property"]) else None
         return None
 
     def _class_around(self, node: cst.CSTNode) -> cst.ClassDef | None:
@@ -481,6 +521,8 @@ class Kinds:
         qualified = self.names.qualified(node.func)
         if qualified == {"torch.device"} and not self.names.ambiguous(node.func):
             return self._device(node)
+        if qualified == {"torch.accelerator.current_accelerator"}:
+            return Possible(frozenset(Value(Kind.DEVICE, text) for text in ("cuda", "mps", "xpu")), exact=False)
         if len(qualified) == 1 and (kind := _TORCH_CALLS.get(next(iter(qualified)))) is not None:
             return _one(Value(kind))
         binding = self.names.binding(node.func)
@@ -498,7 +540,8 @@ class Kinds:
                 return self._as_string(node.args[0].value)
             return _one(Value(kind)) if kind is not None else _UNKNOWN
         if len(binding.others) == 1 and not binding.imports and isinstance(binding.others[0], cst.FunctionDef):
-            return self._returned(binding.others[0])
+            function = binding.others[0]
+            return _UNKNOWN if function.decorators else self._returned(function)
         return _UNKNOWN
 
     def _device(self, call: cst.Call) -> Possible:
@@ -519,7 +562,7 @@ class Kinds:
         return Possible(frozenset(Value(Kind.STRING, text) for text in texts), inner.exact)
 
     def _returned(self, function: cst.FunctionDef) -> Possible:
-        if function.decorators or function.asynchronous is not None:
+        if function.asynchronous is not None:
             return _UNKNOWN
         returns: list[cst.BaseExpression | None] = []
         stack: list[cst.CSTNode] = [function.body]
@@ -550,7 +593,9 @@ class Kinds:
         words = _words(name.rpartition(".")[2])
         if not words or _NO_FLAG_WORDS & set(words):
             return False
-        return bool(_FLAG_WORDS & set(words)) or (words[-1] in _FLAGS and self._is_tested(name))
+        if _FLAG_WORDS & set(words) or words[-1] in _FLAGS:
+            return True
+        return words[-1] in _PRECISION_FLAGS and self._is_tested(name)
 
     def _is_tested(self, name: str) -> bool:
         """Whether what is written as ``name`` is a condition somewhere, or given as ``enabled``."""

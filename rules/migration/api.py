@@ -20,7 +20,7 @@ from amplint.syntax.arguments import keywords, positional
 from amplint.syntax.enclosing import expects_failure
 from amplint.syntax.gates import Gates
 from amplint.syntax.kinds import Kinds
-from amplint.syntax.names import Binding, Names, within
+from amplint.syntax.names import Binding, Names, dotted_name, within
 
 
 class Api(enum.Enum):
@@ -114,7 +114,7 @@ class AmpUse:
     """One place where an AMP name stands: the name or attribute chain ``node``.
 
     ``call`` is the call that gives it ``arguments``; ``bound`` says that ``functools.partial`` gives them and that
-    others may be given later.
+    others may be given later, ``inherited`` that a subclass gives them to the ``__init__`` of its base.
     """
 
     node: cst.BaseExpression
@@ -122,6 +122,7 @@ class AmpUse:
     call: cst.Call | None
     arguments: Sequence[cst.Arg] = ()
     bound: bool = False
+    inherited: bool = False
 
     @property
     def positional(self) -> list[cst.Arg]:
@@ -243,6 +244,7 @@ class AmpNames:
                 if member is not None:
                     yield self._use(node, member)
                     yield from self._aliased(node, member)
+                    yield from self._inherited(node, member)
                     break
                 parent = self.names.parent(node)
                 if not isinstance(parent, cst.Attribute) or parent.value is not node:
@@ -270,3 +272,18 @@ class AmpNames:
         if binding is not None and binding.others == [target] and not binding.imports:
             for reference in binding.references:
                 yield self._use(reference, member)
+
+    def _inherited(self, node: cst.BaseExpression, member: Member) -> Iterator[AmpUse]:
+        """``super().__init__(...)`` in a class that derives from it alone."""
+        argument = self.names.parent(node)
+        definition = self.names.parent(argument) if isinstance(argument, cst.Arg) else None
+        if not isinstance(definition, cst.ClassDef) or [base.value for base in definition.bases] != [node]:
+            return
+        for call in within(definition.body):
+            if (
+                isinstance(call, cst.Call)
+                and isinstance(call.func, cst.Attribute)
+                and isinstance(call.func.value, cst.Call)
+            ):
+                if call.func.attr.value == "__init__" and dotted_name(call.func.value.func) == "super":
+                    yield AmpUse(node, member, call, call.args, inherited=True)

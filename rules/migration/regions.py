@@ -86,7 +86,7 @@ class Regions:
     def _built(self, use: AmpUse) -> NotEntered | None:
         call = use.call
         assert call is not None
-        if use.bound:
+        if use.bound or use.inherited:
             return None
         parent = self.names.parent(call)
         spelled = self.tree.code(use.node)
@@ -99,6 +99,9 @@ class Regions:
             if switch is not None and self._is_computed(switch) and self._is_taken_for_result(call, switch):
                 message = f"`{spelled}` takes what was computed outside of it for an argument, and is not entered"
                 return self._around(use, switch, message)
+        if self._is_left_out(call):
+            message = f"the region of `{spelled}` is not entered: `and` and `or` enter one side only"
+            return self._both(call, message)
         if self._is_probe(call):
             return None
         if isinstance(parent, cst.Expr):
@@ -108,6 +111,28 @@ class Regions:
             message = f"the region of `{spelled}` is built and never entered: nothing uses it"
             return NotEntered(call, message, reason="which statements belong into the region cannot be seen")
         return None
+
+    def _is_left_out(self, call: cst.Call) -> bool:
+        """``with autocast() and no_grad():`` enters the second alone, ``no_grad() or autocast()`` the first."""
+        parent = self.names.parent(call)
+        if not isinstance(parent, cst.BooleanOperation) or not isinstance(self.names.parent(parent), cst.WithItem):
+            return False
+        if isinstance(parent.operator, cst.And):
+            return parent.left is call
+        return parent.right is call and isinstance(parent.left, cst.Call) and self._is_context(parent.left)
+
+    def _is_context(self, call: cst.Call) -> bool:
+        names = {"torch.no_grad", "torch.inference_mode", "torch.enable_grad", "torch.set_grad_enabled"}
+        return bool(self.names.qualified(call.func) & names) or self._is_region(call)
+
+    def _both(self, call: cst.Call, message: str) -> NotEntered:
+        operation = self.names.parent(call)
+        assert isinstance(operation, cst.BooleanOperation)
+        if operation.lpar or not isinstance(operation.right, cst.Call):
+            return NotEntered(call, message, reason="what else is entered cannot be seen")
+        _, start = outer_span(self.tree, operation.left)
+        end, _ = outer_span(self.tree, operation.right)
+        return NotEntered(call, message, [Change(start, end, ", ")])
 
     def _is_probe(self, call: cst.Call) -> bool:
         """Whether a region is built in a ``try`` only to see whether it can be."""
@@ -238,9 +263,9 @@ class Regions:
     def _makes_region(self, value: cst.CSTNode) -> bool:
         if isinstance(value, cst.IfExp):
             arms = [value.body, value.orelse]
-            return any(map(self._makes_region, arms)) and all(
-                self._makes_region(arm) or self.names.qualified(arm) & _OTHER_CONTEXTS for arm in arms
-            )
+            makes = [self._makes_region(arm) or self._is_class(arm) for arm in arms]
+            others = [bool(self.names.qualified(arm) & _OTHER_CONTEXTS) for arm in arms]
+            return any(makes) and all(one or other for one, other in zip(makes, others, strict=True))
         if isinstance(value, cst.FunctionDef):
             returns = [node.value for node in _own(value.body) if isinstance(node, cst.Return)]
             generates = any(isinstance(node, cst.Yield) for node in _own(value.body))
@@ -253,6 +278,10 @@ class Regions:
             member = self.amp.member(value.args[0].value)
             return member is not None and member.api is Api.AUTOCAST
         return False
+
+    def _is_class(self, node: cst.BaseExpression) -> bool:
+        member = self.amp.member(node)
+        return member is not None and member.api is Api.AUTOCAST
 
     def _is_region(self, node: cst.BaseExpression) -> bool:
         if isinstance(node, cst.IfExp):
