@@ -240,6 +240,26 @@ def test_the_command_line_speaks_of_cells(amplint: Amplint, tmp_path: Path) -> N
     assert stdin.stdout.decode() == before.replace("bad  #", "good  #")
 
 
+@pytest.mark.parametrize("source", [["x\n", "é", ", bad\n"], "x\né, bad\n", ["x\n", "é, bad"]])
+@pytest.mark.parametrize("style", [{}, {"indent": 1}, {"indent": 2, "ensure_ascii": False}])
+def test_a_place_in_the_file_is_one_in_its_json(source: str | list[str], style: dict[str, Any]) -> None:
+    content = json.dumps(notebook(["# bad\n"], "# %% bad", source, "bad"), **style)
+    read = Document.from_bytes("a.ipynb", content.encode())
+    place = read.file_place(read.location(read.text.index(", bad") + 2))
+    row = content.split("\n")[place.row - 1]
+    assert row[place.column - 1 :].startswith("bad")
+    assert row[: place.column - 1].endswith(("é, ", "\\u00e9, ", '", '))
+
+
+@pytest.mark.parametrize("output_format", ["github", "sarif", "gitlab", "rdjson", "junit", "azure", "pylint"])
+def test_every_format_has_notebooks(amplint: Amplint, tmp_path: Path, output_format: str) -> None:
+    (tmp_path / "a.ipynb").write_text(json.dumps(notebook(["x\n", "bad"], "stuck"), indent=1))
+    done = amplint("--select", "DEMO", "--output-format", output_format)
+    assert (done.returncode, done.stderr) == (1, b"")
+    row = next(row for row, text in enumerate((tmp_path / "a.ipynb").read_text().split("\n"), 1) if '"bad"' in text)
+    assert str(row) in done.stdout.decode()
+
+
 def test_a_warning_among_the_outputs_is_no_program() -> None:
     read = document("print(x)", "# %% autocast")
     assert read.holds([b"print"])

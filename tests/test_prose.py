@@ -123,6 +123,10 @@ def test_a_place_is_one_in_the_file() -> None:
     read = Document.from_bytes("a.md", MARKDOWN.encode())
     assert str(read.place(read.location(read.text.index("lonely")))) == "13:3"
     assert read.source_row(read.location(read.text.index("lonely")).row) == "  lonely"
+    for offset in range(len(read.text)):
+        location = read.location(offset)
+        if location.row in read.rows_beside(location.row):
+            assert read.file_place(location) == read.place(location)
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])

@@ -63,6 +63,7 @@ class Document:
     """
 
     importable = True  # whether another module may import names from it
+    whole = True  # whether the text is all that the file holds
 
     def __init__(
         self, filename: str, text: str, *, encoding: str = "utf-8", bom: bytes = b"", content: bytes | None = None
@@ -174,6 +175,10 @@ class Document:
     def place(self, location: Location) -> Place:
         """``location`` as a reader finds it."""
         return Place(location.row, location.column)
+
+    def file_place(self, location: Location) -> Place:
+        """``location`` by the rows of the file, as somebody finds it who does not know what a cell is."""
+        return self.place(location)
 
     def rows_beside(self, row: int) -> range:
         """The rows that stand together with ``row``: those of the file, or of its cell."""

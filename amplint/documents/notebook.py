@@ -90,6 +90,19 @@ class _Source:
         quoted = (f'{lead}"{string}"' for lead, string in zip(self.leads, self.strings, strict=False))
         return "".join((*quoted, self.leads[-1]))
 
+    def raw_offset(self, offset: int) -> int:
+        """Where in :attr:`raw` the character of the text at ``offset`` is."""
+        position = 0
+        last = len(self.strings) - 1
+        for index, (lead, string) in enumerate(zip(self.leads, self.strings, strict=False)):
+            characters = _CHARACTER.findall(string)
+            position += len(lead) + 1
+            if offset < len(characters) or index == last:
+                return position + sum(map(len, characters[:offset]))
+            offset -= len(characters)
+            position += len(string) + 1
+        return position
+
     def changed(self, changes: Sequence[Change], *, ascii: bool) -> _Source:
         """The value with ``changes`` made to its text; strings that they do not touch keep their spelling."""
         characters = [_CHARACTER.findall(string) for string in self.strings]
@@ -136,6 +149,9 @@ class CellPart(Part):
     @property
     def raw(self) -> str:
         return self.json.raw
+
+    def raw_offset(self, offset: int) -> int:
+        return self.json.raw_offset(offset)
 
     def changed(self, changes: Sequence[Change]) -> Part:
         made = super().changed(changes)

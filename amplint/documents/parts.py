@@ -6,6 +6,7 @@ what all of them are indented by, and what is not Python is masked by as many ch
 
 from __future__ import annotations
 
+import bisect
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -46,6 +47,10 @@ class Part:
     def raw(self) -> str:
         """What the file holds for this part."""
         return self.source
+
+    def raw_offset(self, offset: int) -> int:
+        """Where in :attr:`raw` the character of the source at ``offset`` is."""
+        return offset
 
     def changed(self, changes: Sequence[Change]) -> Part:
         """This part with ``changes`` made; raises :class:`ValueError` where it would not be Python any more."""
@@ -94,6 +99,7 @@ class PartedDocument(Document):
     """A document that is a sequence of parts with something in between that no rule sees."""
 
     importable = False
+    whole = False
 
     def __init__(
         self,
@@ -118,6 +124,21 @@ class PartedDocument(Document):
             return super().place(location)
         row = part.rows[number]
         return Place(part.first_row + number, location.column + row.skipped, part.cell)
+
+    def file_place(self, location: Location) -> Place:
+        index, number = self._rows[min(location.row, len(self._rows)) - 1] if self._rows else (0, 0)
+        before, offset = [], 0
+        if self._parts:
+            part = self._parts[index]
+            offset = part.raw_offset(min(part.rows[number].start + location.column - 1, len(part.source)))
+            before = [part.raw for part in self._parts[:index]]
+        start = sum(map(len, (*self._between[: index + 1], *before)))
+        row = bisect.bisect_right(self._file_rows, start + offset)
+        return Place(row, start + offset - self._file_rows[row - 1] + 1)
+
+    @cached_property
+    def _file_rows(self) -> list[int]:
+        return [0, *(match.end() for match in NEWLINE.finditer(self._file_text()))]
 
     def rows_beside(self, row: int) -> range:
         part, number = self._row(row)

@@ -17,6 +17,8 @@ def render(before: Document, after: Document, style: Style, *, terminal: bool = 
     parts = []
     for (cell, old), (_, new) in zip(before.pages(), after.pages(), strict=True):
         path = name if cell is None else f"{name.rstrip()}:cell {cell}"
+        if cell is not None:  # whose last row need not have an end
+            old, new = (text if text.endswith("\n") else f"{text}\n" for text in (old, new))
         lines = list(difflib.unified_diff(_rows(old), _rows(new), path, path))
         parts += [] if path == "-" else [style("bold", line.rstrip("\n")) + "\n" for line in lines[:2]]
         parts += (_painted(line, style, terminal) for line in lines[2:])

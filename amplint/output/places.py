@@ -25,9 +25,8 @@ def portable_path(document: Document) -> str:
 
 
 def file_place(document: Document, location: Location) -> Place:
-    """The place of ``location`` for readers that know files only: of a notebook they get its beginning."""
-    found = document.place(location)
-    return found if found.cell is None else Place(1, 1)
+    """The place of ``location`` for readers that know files only: of a cell, its rows in the JSON."""
+    return document.file_place(location)
 
 
 def file_message(document: Document, finding: Finding) -> str:

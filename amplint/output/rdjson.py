@@ -8,7 +8,7 @@ from typing import Any
 from amplint.documents import Document, apply_edits
 from amplint.findings import Finding, Fix, Location, Severity
 from amplint.output.json_text import dumps
-from amplint.output.places import absolute_path, file_message
+from amplint.output.places import absolute_path, file_message, file_place
 from amplint.output.style import Style
 from amplint.project import Report
 from amplint.registry import installed
@@ -40,7 +40,7 @@ def _diagnostic(finding: Finding, document: Document) -> dict[str, Any]:
             {"message": related.message, "location": _location(document, related.start, related.end)}
             for related in finding.related
         ]
-    if finding.fix and document.place(finding.start).cell is None:
+    if finding.fix and document.whole:
         row["suggestions"] = [_suggestion(finding.fix, document)]
     return row
 
@@ -55,10 +55,7 @@ def _suggestion(fix: Fix, document: Document) -> dict[str, Any]:
 
 
 def _location(document: Document, start: Location, end: Location) -> dict[str, Any]:
-    location: dict[str, Any] = {"path": absolute_path(document)}
-    if document.place(start).cell is None:
-        location["range"] = _range(document, start, end)
-    return location
+    return {"path": absolute_path(document), "range": _range(document, start, end)}
 
 
 def _range(document: Document, start: Location, end: Location) -> dict[str, Any]:
@@ -66,6 +63,8 @@ def _range(document: Document, start: Location, end: Location) -> dict[str, Any]
 
 
 def _position(document: Document, location: Location) -> dict[str, int]:
-    """The format counts columns in bytes of UTF-8."""
+    """The format counts columns in bytes of UTF-8, those of the file."""
+    if not document.whole:
+        return {"line": file_place(document, location).row}
     before = document.row(location.row)[: location.column - 1]
     return {"line": location.row, "column": len(before.encode("utf-8", "surrogatepass")) + 1}

@@ -85,7 +85,7 @@ def _result(finding: Finding, document: Document, fingerprint: str, numbers: dic
             }
             for number, related in enumerate(finding.related, 1)
         ]
-    if finding.fix and document.place(finding.start).cell is None:
+    if finding.fix and document.whole:
         result["fixes"] = [_fix(finding.fix, document)]
     return result
 
