@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -101,18 +102,27 @@ class Intent:
         return self.document.edit(insertion.offset, insertion.offset, insertion.content)
 
     def guard(self, violation: Violation) -> tuple[str, bool] | None:
-        """The test around the cause of a violation, and whether the cause stands where it holds."""
+        """The tests around the cause of a violation but not around its place: as one test, and the truth it must have.
+
+        None where there is none, or one that cannot be said in a line.
+        """
         cause = self.report.node(violation.causes[0].site) if violation.causes else None
         if cause is None:
             return None
+        here = {id(node) for node in ancestors(self.tree, self.report.node(violation.site))}
+        tests: list[tuple[str, bool]] = []
         child: cst.CSTNode = cause
         for node in ancestors(self.tree, cause):
             if isinstance(node, (cst.FunctionDef, cst.ClassDef, cst.Lambda)):
-                return None
-            if isinstance(node, cst.If):
-                return self.tree.code(node.test), child is node.body
+                break
+            if isinstance(node, cst.If) and id(node) not in here:
+                tests.append((self.tree.code(node.test), child is node.body))
             child = node
-        return None
+        if not tests or any("\n" in test for test, _ in tests):
+            return None
+        if len(tests) == 1:
+            return tests[0]
+        return " and ".join(_part(test, truth) for test, truth in reversed(tests)), True
 
     def guarded_step(self, violation: Violation, scaler: str, update: bool) -> Edit | None:
         """The plain step made the other arm of the condition under which the gradients are scaled."""
@@ -182,12 +192,20 @@ class Intent:
         }
         if f"{scaler}.update()" in idle:
             return False
+        if after.left and self.guard(violation) is not None and not any("if " in edit.content for edit in fix.edits):
+            return False  # nobody has seen whether the scaler is always there
         new = _codes(after) - _codes(self.report)
         return not new and len(after.unbound) <= len(self.report.unbound)
 
 
 def _codes(report: ProtocolReport) -> Counter[str]:
     return Counter(found.violation.code for found in report.violations)
+
+
+def _part(test: str, truth: bool) -> str:
+    """A test as a part of a conjunction."""
+    simple = re.fullmatch(r"[\w.]+(\(\))?", test) or re.fullmatch(r"[\w.]+ (is|is not|==|!=|<|>|<=|>=) [\w.]+", test)
+    return (test if simple else f"({test})") if truth else f"not ({test})"
 
 
 def bundle(message: str, edits: list[Edit | None]) -> Fix | None:

@@ -89,7 +89,7 @@ def unscale_before(intent: Intent, violation: Violation, scaler: str, optimizer:
     add = f"Add `{call}`"
     fixes = [bundle(add, [add_before(intent, violation.site, call)])]
     guard = intent.guard(violation)
-    if guard is not None and "\n" not in guard[0]:
+    if guard is not None:
         test = guard[0] if guard[1] else f"not ({guard[0]})"
         indent = intent.tree.module.default_indent
         fixes.append(bundle(add, [add_before(intent, violation.site, f"if {test}:\n{indent}{call}")]))

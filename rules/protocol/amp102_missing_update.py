@@ -64,15 +64,15 @@ class MissingUpdate(Rule):
         repeated = {found.violation.site for found in report.violations if found.violation.code == "AMP106"}
         for found in report.violations:
             violation = found.violation
-            if violation.code != self.code:
-                continue
+            if violation.code != self.code or (violation.site in repeated and not found.is_step):
+                continue  # an unscale_() that is one too many is said as that
             from amplint.flow.intent import Intent, bundle
 
             intent = Intent(context.document, context.tree, report)
             scaler = intent.scaler_text(violation)
             related = [*explanation(context, intent, found)]
             candidates: tuple[Fix, ...] = ()
-            if found.skips_step and violation.site not in repeated:
+            if found.skips_step:
                 place = report.node(found.detour)
                 message = f"this path skips `{scaler or 'scaler'}.update()` after `unscale_()`"
                 related.insert(0, context.related(report.node(violation.site), "unscaled here"))
