@@ -491,12 +491,12 @@ def _optimizer_step(state: ProtocolState, event: Event) -> Step:
         scaler = state.scaler(mark.scaler)
         records = tuple(record for record in scaler.records if record.optimizer != optimizer)
         state = state.with_scaler(mark.scaler, replace(scaler, records=records, complete=False))
-        left = {replace(mark, content=Content.BYPASSED)} if mark.content in _CARRYING else UNSEEN
+        left = {replace(mark, content=Content.BYPASSED)} if mark.content in CARRYING else UNSEEN
         state = state.with_marks([optimizer], frozenset(left))
     return _with_step_in_regions(state, event), tuple(violations)
 
 
-_CARRYING = (Content.SCALED, Content.BYPASSED)
+CARRYING = (Content.SCALED, Content.BYPASSED)
 """What carries the loss scale."""
 _SCALED = ("a gradient scaler scaled", "the weights move by the loss scale times too much")
 _BYPASS = {
@@ -566,7 +566,7 @@ def _gradients_used(code: str, how: str) -> Callable[[ProtocolState, Event], Ste
         violations = []
         for optimizer in event.optimizers:
             # whatever else they hold from an unseen past, what was added since carries the scale
-            scaled = surely(state.marks(optimizer) - UNSEEN, lambda mark: mark.content in _CARRYING)
+            scaled = surely(state.marks(optimizer) - UNSEEN, lambda mark: mark.content in CARRYING)
             if scaled:
                 causes = (Cause("scaled here", scaled[0].site),)
                 message = f"gradients are {how} while they carry the loss scale"

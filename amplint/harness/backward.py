@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -61,6 +62,7 @@ class BackwardPasses:
         """``outputs`` of ``scaler.scale``, marked as its own."""
         if isinstance(outputs, torch.Tensor):
             if outputs.requires_grad:
+                _nodes_metadata(outputs)[_SCALED] = True
                 register_hook: Callable[..., Any] = outputs.register_hook
                 register_hook(lambda gradient: self._met(scaler))
         elif isinstance(outputs, (list, tuple)):
@@ -70,6 +72,38 @@ class BackwardPasses:
             return (self.scaled(output, scaler) for output in outputs)
         return outputs
 
+    def is_scaled(self, inputs: Iterable[Any]) -> bool:
+        """Whether a loss among ``inputs`` was made, by arithmetic alone, of what a scaler returned."""
+        return any(isinstance(loss, torch.Tensor) and _comes_scaled(loss) for loss in inputs)
+
     def _met(self, scaler: int) -> None:
         if self._passes:
             self._passes[-1].scalers.add(scaler)
+
+
+_SCALED = "amplint.scaled"
+_ARITHMETIC = re.compile(r"(Add|Sub|Mul|Div|Neg|Sum|Mean|Stack|Select|Unbind|Squeeze|View|Clone|ToCopy)\w*Backward")
+_MOST_NODES = 64
+
+
+def _nodes_metadata(loss: torch.Tensor) -> dict[Any, Any]:
+    """What is noted beside the operation that made ``loss``."""
+    return _metadata(loss.grad_fn) if loss.grad_fn is not None else {}
+
+
+def _metadata(node: Any) -> dict[Any, Any]:
+    metadata: dict[Any, Any] = node.metadata
+    return metadata
+
+
+def _comes_scaled(loss: torch.Tensor) -> bool:
+    waiting, seen = [loss.grad_fn], 0
+    while waiting and seen < _MOST_NODES:
+        node, seen = waiting.pop(), seen + 1
+        if node is None:
+            continue
+        if _metadata(node).get(_SCALED):
+            return True
+        if _ARITHMETIC.match(node.name()):
+            waiting += [following for following, _ in node.next_functions]
+    return False

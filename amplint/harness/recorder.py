@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from amplint.harness.sites import Site
-from amplint.protocol import Content, Event, EventKind, ProtocolState, Violation, advance
+from amplint.protocol import CARRYING, Event, EventKind, ProtocolState, Violation, advance
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Recorder:
 
     def carries_scale(self, optimizer: int) -> bool:
         """Whether the gradients of ``optimizer`` hold scaled contributions."""
-        return any(mark.content is Content.SCALED for mark in self.state.marks(optimizer))
+        return any(mark.content in CARRYING for mark in self.state.marks(optimizer))
 
     def _report(self, violation: Violation) -> None:
         site = violation.site

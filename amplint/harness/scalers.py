@@ -16,7 +16,7 @@ class Listener(Protocol):
     """Is told of the calls of enabled scalers: of ``scaled`` after the call, of the others before it."""
 
     def scaler_made(self, scaler: int) -> None: ...
-    def scaled(self, scaler: int, outputs: Any) -> Any: ...
+    def scaled(self, scaler: int, outputs: Any, inputs: tuple[Any, ...]) -> Any: ...
     def unscaling(self, scaler: int, optimizer: Any) -> None: ...
     def stepping(self, scaler: int, optimizer: Any, arguments: bool) -> None: ...
     def stepped(self, scaler: int, optimizer: Any, arguments: bool) -> None: ...
@@ -87,7 +87,7 @@ class Scalers:
             if self._silent(scaler):
                 return method(scaler, *args, **kwargs)
             outputs = self._call(method, scaler, *args, **kwargs)
-            return self._listener.scaled(self._key(scaler), outputs)
+            return self._listener.scaled(self._key(scaler), outputs, (*args, *kwargs.values()))
 
         return scale
 
@@ -105,7 +105,7 @@ class Scalers:
         def step(scaler: GradScaler, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
             if self._silent(scaler) or not hasattr(optimizer, "param_groups"):
                 return method(scaler, optimizer, *args, **kwargs)
-            key, arguments = self._key(scaler), bool(args or kwargs)
+            key, arguments = self._key(scaler), any(given is not None for given in (*args, *kwargs.values()))
             self._listener.stepping(key, optimizer, arguments)
             result = self._call(method, scaler, optimizer, *args, **kwargs)
             self._listener.stepped(key, optimizer, arguments)

@@ -16,6 +16,7 @@ from amplint.harness.gradient_reads import GradientReads
 from amplint.harness.optimizers import Optimizers
 from amplint.harness.patches import Patches
 from amplint.harness.recorder import Observation, Recorder, Report
+from amplint.harness.regions import watch_regions, watch_schedules
 from amplint.harness.scalers import Scalers
 from amplint.harness.sites import Site, user_site
 from amplint.protocol import EventKind
@@ -63,6 +64,8 @@ class _Watcher:
         self._scalers.install(patches)
         self._backwards.install(patches)
         self._install_zero_grad(patches)
+        watch_regions(patches, self._region_entered, lambda: self._send(EventKind.EXIT_AUTOCAST))
+        watch_schedules(patches, self._scheduled)
         self._step_hook = register_optimizer_step_pre_hook(self._optimizer_steps)
 
     def remove_hooks(self) -> None:
@@ -81,7 +84,10 @@ class _Watcher:
         self._made.append(scaler)
         self._send(EventKind.NEW_SCALER, user_site(), scaler)
 
-    def scaled(self, scaler: int, outputs: Any) -> Any:
+    def scaled(self, scaler: int, outputs: Any, inputs: tuple[Any, ...]) -> Any:
+        if self._backwards.is_scaled(inputs):
+            self._send(EventKind.RESCALE, user_site(), scaler)
+        self._send(EventKind.SCALE, user_site(), scaler)
         return self._backwards.scaled(outputs, scaler)
 
     def unscaling(self, scaler: int, optimizer: Any) -> None:
@@ -90,6 +96,8 @@ class _Watcher:
 
     def stepping(self, scaler: int, optimizer: Any, arguments: bool) -> None:
         self._steps_before = self._report.steps
+        if arguments or isinstance(optimizer, torch.optim.LBFGS):
+            self._send(EventKind.CLOSURE_STEP, user_site(), scaler, [self._optimizers.key(optimizer)])
         self._send(EventKind.SCALER_STEP, user_site(), scaler, self._settled(optimizer))
         self._forget_shared(optimizer)
 
@@ -126,6 +134,14 @@ class _Watcher:
         key = self._optimizers.key(optimizer)
         self._notice_cleared([key])
         return [key]
+
+    def _scheduled(self, optimizer: Any) -> None:
+        self._send(EventKind.SCHEDULE, user_site(), optimizers=[self._optimizers.key(optimizer)])
+
+    # Regions
+
+    def _region_entered(self, enabled: bool) -> None:
+        self._send(EventKind.ENTER_AUTOCAST, user_site(), certain=enabled)
 
     # Gradients
 

@@ -1,12 +1,12 @@
 """# scaled-grad-penalty (AMP124)
 
 ## What it does
-Finds `torch.autograd.grad` of a scaled loss with `create_graph=True`, whose gradients go into a penalty, in a function
-that never divides the scale out of them: `scaler.get_scale()` is not mentioned.
+Finds `torch.autograd.grad` of a scaled loss with `create_graph=True`, whose gradients go into a penalty, in a
+function that never divides the scale out of them: `scaler.get_scale()` is not mentioned.
 
 ## Why is this bad?
-`torch.autograd.grad` hands the scaled gradients to the program, and nothing unscales them. Measured: a penalty of 412 for
-0.40. It then outweighs the loss itself, and changes whenever the scale does.
+`torch.autograd.grad` hands the scaled gradients to the program, and nothing unscales them. Measured: a penalty of 412
+for 0.40. It then outweighs the loss itself, and changes whenever the scale does.
 
 ## Example
 ```python

@@ -1,12 +1,12 @@
 """# scaler-maybe-undefined (AMP125)
 
 ## What it does
-Finds calls of a scaler's methods on a variable that some run has not bound: the scaler is made under a condition for the
-whole run only and used on all paths, or no scaler of that name is made anywhere in the file.
+Finds calls of a scaler's methods on a variable that some run has not bound: the scaler is made under a condition for
+the whole run only and used on all paths, or no scaler of that name is made anywhere in the file.
 
 ## Why is this bad?
-The run without the condition ends in `NameError: name 'scaler' is not defined` (or `UnboundLocalError`), often only after
-data and model have been loaded.
+The run without the condition ends in `NameError: name 'scaler' is not defined` (or `UnboundLocalError`), often only
+after data and model have been loaded.
 
 ## Example
 ```python

@@ -1,13 +1,13 @@
 """# mismatched-enabled (AMP126)
 
 ## What it does
-Finds a gradient scaler and an autocast region of float16 that are switched by two different flags of the program, so that
-the region can be on while the scaler is off. Flags that choose a precision (float16 here, bfloat16 there), and conditions
-that are more than one flag, are left alone.
+Finds a gradient scaler and an autocast region of float16 that are switched by two different flags of the program, so
+that the region can be on while the scaler is off. Flags that choose a precision (float16 here, bfloat16 there), and
+conditions that are more than one flag, are left alone.
 
 ## Why is this bad?
-With autocast on and the scaler off small float16 gradients become zero: for a loss of the size 1e-6, 94.5 % of them in
-the measured model, none with a scaler. Nothing is raised.
+With autocast on and the scaler off small float16 gradients become zero: for a loss of the size 1e-6, 94.5 % of them
+in the measured model, none with a scaler. Nothing is raised.
 
 ## Example
 ```python

@@ -101,6 +101,79 @@ def a_closure_that_is_none() -> None:
     loop.optimizer.step(closure=None)
 
 
+@wrong(AMP108="loop.optimizer.zero_grad(set_to_none=False)")
+def cleared_before_the_step() -> None:
+    loop = Loop()
+    loop.scaler.scale(loop.loss()).backward()
+    loop.optimizer.zero_grad(set_to_none=False)
+    loop.scaler.step(loop.optimizer)
+    loop.scaler.update()
+
+
+@wrong(AMP111="scaled = loop.scaler.scale(2 * scaled)")
+def scaled_twice() -> None:
+    loop = Loop()
+    scaled = loop.scaler.scale(loop.loss())
+    scaled = loop.scaler.scale(2 * scaled)
+    scaled.backward()
+    loop.scaler.step(loop.optimizer)
+    loop.scaler.update()
+
+
+@wrong(AMP113="loop.scaler.step(loop.optimizer, lambda: loop.loss())")
+def stepped_with_a_closure() -> None:
+    loop = Loop()
+    loop.scaler.scale(loop.loss()).backward()
+    loop.scaler.step(loop.optimizer, lambda: loop.loss())
+    loop.scaler.update()
+
+
+@wrong(AMP116="schedule.step()")
+def scheduled_before_the_step() -> None:
+    loop = Loop()
+    schedule = torch.optim.lr_scheduler.StepLR(loop.optimizer, 1)
+    loop.scaler.scale(loop.loss()).backward()
+    schedule.step()
+    loop.scaler.step(loop.optimizer)
+    loop.scaler.update()
+
+
+@right
+def scheduled_after_the_step_and_between_micro_batches() -> None:
+    loop = Loop()
+    schedule = torch.optim.lr_scheduler.StepLR(loop.optimizer, 1)
+    for index in range(4):
+        loop.scaler.scale(loop.loss() / 2).backward()
+        if index % 2:
+            loop.scaler.step(loop.optimizer)
+            loop.scaler.update()
+            loop.optimizer.zero_grad()
+        schedule.step()
+
+
+@wrong(AMP301="loop.scaler.step(loop.optimizer)", AMP302="loop.scaler.scale(loss).backward()")
+def a_whole_loop_in_one_region() -> None:
+    loop = Loop()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        for _ in range(2):
+            loop.optimizer.zero_grad()
+            loss = F.mse_loss(loop.model(loop.x), loop.y)
+            loop.scaler.scale(loss).backward()
+            loop.scaler.step(loop.optimizer)
+            loop.scaler.update()
+
+
+@right
+def a_region_that_is_off() -> None:
+    loop = Loop()
+    with torch.autocast("cpu", enabled=False):
+        for _ in range(2):
+            loop.optimizer.zero_grad()
+            loop.scaler.scale(F.mse_loss(loop.model(loop.x), loop.y)).backward()
+            loop.scaler.step(loop.optimizer)
+            loop.scaler.update()
+
+
 @right
 def clipping() -> None:
     loop = Loop()
