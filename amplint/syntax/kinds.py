@@ -361,9 +361,12 @@ class Kinds:
         binding = self.names.binding(node)
         if name is None or binding is None or name.startswith("self."):
             return None
+        targets = self._attribute_targets.get(name)
+        if not targets:
+            return None
         around = set(self.names.ancestors(node))
         start, _ = self.names.tree.span(node)
-        for target in reversed(self._attribute_targets.get(name, [])):
+        for target in sorted(targets, key=self.names.tree.span, reverse=True):
             statement = self.names.parent(self.names.parents[target])
             line = self.names.parent(statement) if statement is not None else None
             block = self.names.parent(line) if line is not None else None
@@ -374,13 +377,11 @@ class Kinds:
 
     @cached_property
     def _attribute_targets(self) -> dict[str, list[cst.Attribute]]:
-        """The targets of assignments that are chains of names, in the order of the text."""
+        """The targets of assignments that are chains of names."""
         found: dict[str, list[cst.Attribute]] = {}
         for node in self.names.parents:
             if isinstance(node, cst.Attribute) and self._is_target(node) and (name := dotted_name(node)) is not None:
                 found.setdefault(name, []).append(node)
-        for targets in found.values():
-            targets.sort(key=self.names.tree.span)
         return found
 
     def assigned_to_self(self, node: cst.Attribute) -> list[cst.BaseExpression]:

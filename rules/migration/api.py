@@ -109,6 +109,9 @@ SINCE = {
 SINCE_WITH_DEVICE = {"torch.is_autocast_enabled": (2, 4), "torch.set_autocast_enabled": (2, 4)}
 
 
+_LAST_NAMES = frozenset(name.rpartition(".")[2] for name in MEMBERS)
+
+
 @dataclass(eq=False, frozen=True, slots=True)
 class AmpUse:
     """One place where an AMP name stands: the name or attribute chain ``node``.
@@ -159,7 +162,7 @@ def amp_names(context: Context) -> AmpNames:
 
 
 class AmpNames:
-    """The uses of AMP names in one document, in its order; ``kinds`` tells what their arguments are."""
+    """The uses of AMP names in one document; ``kinds`` tells what their arguments are."""
 
     def __init__(self, context: Context) -> None:
         self.names: Names = context.names
@@ -184,8 +187,7 @@ class AmpNames:
         found = [use for binding in self.names.bindings() for use in self._of(binding)]
         written = (self.names.qualified(use.node) for use in found if not is_read(self.names, use.node))
         replaced = frozenset().union(*written)
-        found = [use for use in found if not self.names.qualified(use.node) & replaced]
-        return tuple(sorted(found, key=lambda use: self.tree.span(use.node)))
+        return tuple(use for use in found if not self.names.qualified(use.node) & replaced)
 
     @cached_property
     def uses(self) -> tuple[AmpUse, ...]:
@@ -240,7 +242,8 @@ class AmpNames:
         for reference in binding.references:
             node: cst.BaseExpression = reference
             while True:
-                member = self.member(node)
+                last = node.attr.value if isinstance(node, cst.Attribute) else None
+                member = self.member(node) if last is None or last in _LAST_NAMES else None
                 if member is not None:
                     yield self._use(node, member)
                     yield from self._aliased(node, member)

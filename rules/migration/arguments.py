@@ -74,14 +74,13 @@ class Arguments:
                 return None
             return self._without_device(use, "`autocast` is called without its `device_type`")
         first = given[0].value
-        shown = self.tree.code(first)
         if self.kinds.is_flag(first):
-            message = f"`{shown}` is given as the `device_type` of `autocast`, where the old name took `enabled` first"
+            message = f"`{self._code(first)}` is given as the `device_type` of `autocast`, not as `enabled`"
             if "device_type" in named:
                 return Mistake(message, *self._named(given, AUTOCAST_PARAMETERS, named))
             return self._without_device(use, message)
         if self.kinds.possible(first).certainly(Kind.DTYPE):
-            message = f"`{shown}` is given as the `device_type` of `autocast`"
+            message = f"`{self._code(first)}` is given as the `device_type` of `autocast`"
             if len(given) > 1 or "device_type" in named or "dtype" in named:
                 return Mistake(message, reason="what the arguments were meant to be cannot be seen")
             return self._without_device(use, message)
@@ -89,7 +88,7 @@ class Arguments:
             second, third = given[1].value, given[2].value if len(given) > 2 else None
             late_dtype = third is not None and self.kinds.possible(third).certainly(Kind.DTYPE)
             if self.kinds.is_flag(second) or late_dtype:
-                message = f"`{self.tree.code(second)}` is given as the `dtype` of `autocast`, not as `enabled`"
+                message = f"`{self._code(second)}` is given as the `dtype` of `autocast`, not as `enabled`"
                 return Mistake(message, *self._named(given[1:], AUTOCAST_PARAMETERS, named))
         return None
 
@@ -102,25 +101,23 @@ class Arguments:
         if not given:
             return None
         first = given[0].value
-        shown = self.tree.code(first)
         if self.kinds.is_flag(first):
-            message = f"`{shown}` is given as the `device` of `GradScaler`, not as `enabled`"
+            message = f"`{self._code(first)}` is given as the `device` of `GradScaler`, not as `enabled`"
             return Mistake(message, *self._enabled(given, named))
         if self.kinds.possible(first).certainly(Kind.NUMBER) or self.kinds.is_scale(first):
-            message = f"`{shown}` is given as the `device` of `GradScaler`, where the old name took `init_scale` first"
+            message = f"`{self._code(first)}` is given as the `device` of `GradScaler`, not as `init_scale`"
             if "device" in named or use.call is None:
                 return Mistake(message, reason="what the arguments were meant to be cannot be seen")
             return Mistake(message, [self._insert_device(use, quoted(self.names, use.call, "cuda"))])
         if len(given) > 1 and self.kinds.is_flag(given[1].value):
-            second = self.tree.code(given[1].value)
-            message = f"`{second}` is given as the `init_scale` of `GradScaler`, not as `enabled`"
+            message = f"`{self._code(given[1].value)}` is given as the `init_scale` of `GradScaler`, not as `enabled`"
             return Mistake(message, *self._enabled(given[1:], named))
         return None
 
     def _custom_function(self, use: AmpUse) -> Mistake | None:
         if use.bound or use.starred or "device_type" in use.keywords or use.call is None:
             return None
-        name = self.tree.code(use.node).rpartition(".")[2]
+        name = self._code(use.node).rpartition(".")[2]
         if "device" in use.keywords:
             return self._renamed(use, "device", "device_type")
         message = f"`{name}` is called without its `device_type`"
@@ -135,7 +132,7 @@ class Arguments:
         """``@custom_bwd`` of the new kind, which needs its device."""
         if not isinstance(self.names.parent(use.node), cst.Decorator):
             return None
-        name = self.tree.code(use.node).rpartition(".")[2]
+        name = self._code(use.node).rpartition(".")[2]
         _, end = outer_span(self.tree, use.node)
         call = f"(device_type={quoted(self.names, use.node, 'cuda')})"
         return Mistake(f"`{name}` decorates without its `device_type`", [Change(end, end, call)])
@@ -152,28 +149,32 @@ class Arguments:
     # -- old names -----------------------------------------------------------------------------------------------
 
     def _of_old_name(self, use: AmpUse) -> Mistake | None:
-        api, spelled = use.member.api, self.tree.code(use.node)
+        api = use.member.api
         for keyword in ("device_type", "device"):
             if keyword in use.keywords:
-                message = f"the old `{spelled}` takes no `{keyword}`"
+                message = f"the old `{self._code(use.node)}` takes no `{keyword}`"
                 argument = use.keywords[keyword]
                 return Mistake(message, *self._without(use, argument), moves=True)
         given = use.positional
         if use.starred or not given or api is Api.CUSTOM_FUNCTION:
             return None
         first = given[0].value
-        shown = self.tree.code(first)
         most = _MOST_ARGUMENTS.get(api)
         if most is not None:
             if len(given) <= most:
                 return None
-            return Mistake(f"the old `{spelled}` takes no device", *self._without(use, given[0]), moves=True)
+            return Mistake(
+                f"the old `{self._code(use.node)}` takes no device", *self._without(use, given[0]), moves=True
+            )
         if self.kinds.is_device(first):
             taken = "enabled" if api is Api.AUTOCAST else "init_scale"
-            message = f"`{shown}` is given as the `{taken}` of the old `{spelled}`, which takes no device"
+            old = self._code(use.node)
+            message = f"`{self._code(first)}` is given as the `{taken}` of the old `{old}`, which takes no device"
             return Mistake(message, *self._without(use, given[0]), moves=True)
         if api is Api.GRAD_SCALER and self.kinds.is_flag(first):
-            message = f"`{shown}` is given as the `init_scale` of `{spelled}`, not as `enabled`"
+            message = (
+                f"`{self._code(first)}` is given as the `init_scale` of `{self._code(use.node)}`, not as `enabled`"
+            )
             return Mistake(message, *self._enabled(given, use.keywords))
         return None
 
@@ -185,7 +186,7 @@ class Arguments:
         if not literal or use.call is None or any((text or "").partition(":")[0] != device for text in texts):
             return (
                 [],
-                f"whether `{self.tree.code(argument.value)}` is the device that the old name is about cannot be seen",
+                f"whether `{self._code(argument.value)}` is the device that the old name is about cannot be seen",
             )
         changes = remove_argument(self.tree, use.call, argument)
         rest = use.positional[1:] if argument.keyword is None else []
@@ -195,6 +196,9 @@ class Arguments:
                 return [], "what the arguments were meant to be cannot be seen"
             changes.append(change)
         return changes, None
+
+    def _code(self, node: cst.CSTNode) -> str:
+        return self.tree.code(node)
 
     # -- edits ---------------------------------------------------------------------------------------------------
 
@@ -222,7 +226,7 @@ class Arguments:
         """A device that is given by the keyword of another signature."""
         argument = use.keywords[old]
         assert argument.keyword is not None
-        name = self.tree.code(use.node).rpartition(".")[2]
+        name = self._code(use.node).rpartition(".")[2]
         message = f"`{name}` takes its device as `{new}`, not as `{old}`"
         if use.positional and use.member.api is not Api.CUSTOM_FUNCTION:
             return Mistake(message, reason="what the arguments were meant to be cannot be seen")
@@ -270,7 +274,7 @@ class Arguments:
             elif isinstance(argument.value, cst.SimpleString):
                 spelled[quoted(self.names, use.node, str(argument.value.raw_value))] = None
             else:
-                spelled[self.tree.code(argument.value)] = argument.value
+                spelled[self._code(argument.value)] = argument.value
         if not spelled and self._speaks_of_cuda_only():
             return quoted(self.names, use.node, "cuda")
         if len(spelled) != 1:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import libcst as cst
 
@@ -144,28 +145,36 @@ class Generic:
 
     def _chosen_near(self, use: AmpUse) -> tuple[cst.Name | cst.Attribute, Possible] | None:
         """A device that is chosen among CUDA and other accelerators, as the code around the call speaks of it."""
-        start, _ = self.tree.span(use.node)
         function = self._function_of(use.node)
+        for node, possible in self._chosen:
+            if self._function_of(node) in (function, None) and self._is_bound_before(node, use.node):
+                return node, possible
+        return None
+
+    @cached_property
+    def _chosen(self) -> list[tuple[cst.Name | cst.Attribute, Possible]]:
+        """What is named a device and may be CUDA or another accelerator."""
+        if not any(word in self.tree.text for word in (*_OTHER_ACCELERATORS, "accelerator")):
+            return []
+        found: list[tuple[cst.Name | cst.Attribute, Possible]] = []
         for node, parent in self.names.parents.items():
             if not isinstance(node, (cst.Name, cst.Attribute)) or isinstance(parent, cst.Attribute):
                 continue
-            if self._function_of(node) not in (function, None) or not self._is_read(node):
-                continue
-            if not self.kinds.is_named_device(node):
-                continue
-            possible = self.kinds.possible(node)
-            kinds = {(value.text or "").partition(":")[0] for value in possible.values}
-            if "cuda" in kinds and kinds & _OTHER_ACCELERATORS and self._is_bound_before(node, start):
-                return node, possible
-        return None
+            if self.kinds.is_named_device(node) and self._is_read(node):
+                possible = self.kinds.possible(node)
+                kinds = {(value.text or "").partition(":")[0] for value in possible.values}
+                if "cuda" in kinds and kinds & _OTHER_ACCELERATORS:
+                    found.append((node, possible))
+        return found
 
     def _is_read(self, node: cst.Name | cst.Attribute) -> bool:
         if isinstance(node, cst.Name):
             return self.names.is_reference(node)
         return self.names.bound(node) is None and not isinstance(self.names.parent(node), cst.AssignTarget)
 
-    def _is_bound_before(self, node: cst.Name | cst.Attribute, start: int) -> bool:
-        """Whether what ``node`` reads has its value where the text goes on at ``start``."""
+    def _is_bound_before(self, node: cst.Name | cst.Attribute, use: cst.CSTNode) -> bool:
+        """Whether what ``node`` reads has its value before ``use``, in the order of the text."""
+        start, _ = self.tree.span(use)
         if isinstance(node, cst.Attribute):
             return (dotted_name(node) or "").startswith("self.")
         binding = self.names.binding(node)

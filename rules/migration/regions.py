@@ -53,16 +53,15 @@ class Regions:
     def _named(self, use: AmpUse) -> NotEntered | None:
         """``with autocast:``, ``@autocast``, ``stack.enter_context(autocast)``."""
         parent = self.names.parent(use.node)
-        spelled = self.tree.code(use.node)
         if isinstance(parent, cst.WithItem):
-            message = f"`with {spelled}:` enters the class, not a region: it is not called"
+            message = "`with {}:` enters the class, not a region: it is not called"
         elif isinstance(parent, cst.Decorator):
-            message = f"`@{spelled}` takes the function for an argument: it is not called"
+            message = "`@{}` takes the function for an argument: it is not called"
         elif isinstance(parent, cst.Arg) and self._enters(parent):
-            message = f"`{spelled}` is the class, not a region: it is not called"
+            message = "`{}` is the class, not a region: it is not called"
         else:
             return None
-        return self._called(use, message)
+        return self._called(use, message.format(self.tree.code(use.node)))
 
     def _enters(self, argument: cst.Arg) -> bool:
         call = self.names.parent(argument)
@@ -89,26 +88,23 @@ class Regions:
         if use.bound or use.inherited:
             return None
         parent = self.names.parent(call)
-        spelled = self.tree.code(use.node)
         first = use.positional[0].value if use.positional and not use.starred else None
         switch = use.keywords["enabled"].value if "enabled" in use.keywords else first
         if not isinstance(parent, (cst.WithItem, cst.Decorator)):
             if first is not None and self._is_function(first):
-                message = f"`{spelled}` takes `{self.tree.code(first)}` for an argument, and does not wrap it"
-                return self._wrapping(use, message)
+                return self._wrapping(use, first)
             if switch is not None and self._is_computed(switch) and self._is_taken_for_result(call, switch):
-                message = f"`{spelled}` takes what was computed outside of it for an argument, and is not entered"
-                return self._around(use, switch, message)
+                return self._around(use, switch)
         if self._is_left_out(call):
-            message = f"the region of `{spelled}` is not entered: `and` and `or` enter one side only"
+            message = f"the region of `{self.tree.code(use.node)}` is not entered: `and` and `or` enter one side only"
             return self._both(call, message)
         if self._is_probe(call):
             return None
         if isinstance(parent, cst.Expr):
-            message = f"the region of `{spelled}` is built and never entered"
+            message = f"the region of `{self.tree.code(use.node)}` is built and never entered"
             return NotEntered(call, message, reason="which statements belong into the region cannot be seen")
         if isinstance(parent, cst.Assign) and parent.value is call and self._is_forgotten(parent):
-            message = f"the region of `{spelled}` is built and never entered: nothing uses it"
+            message = f"the region of `{self.tree.code(use.node)}` is built and never entered: nothing uses it"
             return NotEntered(call, message, reason="which statements belong into the region cannot be seen")
         return None
 
@@ -149,9 +145,11 @@ class Regions:
             return True
         return isinstance(node, cst.Attribute) and node.attr.value == "forward"
 
-    def _wrapping(self, use: AmpUse, message: str) -> NotEntered:
+    def _wrapping(self, use: AmpUse, function: cst.BaseExpression) -> NotEntered:
         call = use.call
         assert call is not None
+        code = self.tree.code
+        message = f"`{code(use.node)}` takes `{code(function)}` for an argument, and does not wrap it"
         device = "" if use.member.old else self.arguments.device_meant(use)
         if device is None or len(use.arguments) > 1:
             why = "which device type was meant" if device is None else "what the other arguments were meant to be"
@@ -208,10 +206,12 @@ class Regions:
             and not binding.references
         )
 
-    def _around(self, use: AmpUse, inner: cst.BaseExpression, message: str) -> NotEntered:
+    def _around(self, use: AmpUse, inner: cst.BaseExpression) -> NotEntered:
         """``y = autocast(model(x))`` becomes ``with autocast(): y = model(x)`` on two lines."""
         call = use.call
         assert call is not None
+        spelled = self.tree.code(use.node)
+        message = f"`{spelled}` takes what was computed outside of it for an argument, and is not entered"
         statement = self.names.parent(call)
         line = self.names.parent(statement) if statement is not None else None
         device = "" if use.member.old else self.arguments.device_meant(use)
@@ -234,7 +234,7 @@ class Regions:
         inner_start, inner_end = outer_span(self.tree, inner)
         indent = text[max(text.rfind("\n", 0, start), text.rfind("\r", 0, start)) + 1 : start]
         step = self.tree.module.default_indent
-        head = f"with {self.tree.code(use.node)}({device}):{self.tree.module.default_newline}{indent}{step}"
+        head = f"with {spelled}({device}):{self.tree.module.default_newline}{indent}{step}"
         changes = [
             Change(start, start, head),
             Change(call_start, inner_start, ""),
