@@ -38,6 +38,8 @@ class SyntaxTree:
             self.module = cst.parse_module(text)
         except cst.ParserSyntaxError as error:
             raise InvalidSyntax(error.message, error.raw_line, error.raw_column + 1) from None
+        except UnicodeEncodeError as error:  # half of a character, as JSON can hold it
+            raise InvalidSyntax("source code cannot contain surrogates", *_place(text, error.start)) from None
         self.text = text
         self._spans: dict[cst.CSTNode, tuple[int, int]] | None = None
 

@@ -43,3 +43,9 @@ def test_a_null_byte_is_refused_where_it_stands() -> None:
     with pytest.raises(InvalidSyntax, match="null") as caught:
         SyntaxTree("a = 1\r\nb = '\0'\n")
     assert (caught.value.row, caught.value.column) == (2, 6)
+
+
+def test_half_a_character_is_invalid_syntax() -> None:
+    with pytest.raises(InvalidSyntax, match="surrogates") as raised:
+        SyntaxTree("x\n= '\ud800'\n")
+    assert (raised.value.row, raised.value.column) == (2, 4)
