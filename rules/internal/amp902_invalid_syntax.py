@@ -77,12 +77,15 @@ class InvalidSyntaxRule(Rule):
             self.severity,
             place,
             place,
-            help=f"Correct the syntax, or leave the {_LEFT_OUT[what]}; nothing else in it was checked",
+            help=f"Correct the syntax, or leave the {_LEFT_OUT[what]}",
         )
 
 
 _AMP = re.compile(r"\bamp\b|autocast|GradScaler|unscale_|custom_[fb]wd")
-_LEFT_OUT = {"file": "file out by `exclude`", "cell": "notebook out by `exclude`"}
+_LEFT_OUT = {
+    "file": "file out by `exclude`; nothing else in it was checked",
+    "cell": "notebook out by `exclude`; nothing in this cell was checked",
+}
 
 
 def _mentions_amp(source: str) -> bool:
