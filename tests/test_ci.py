@@ -59,7 +59,12 @@ def run_action(step: dict[str, Any], inputs: dict[str, str], outputs: dict[str, 
     def filled(text: str) -> str:
         return re.sub(r"\$\{\{ (\S+) \}\}", value, text)
 
-    environment = {**os.environ, **extra, **{name: filled(text) for name, text in step["env"].items()}}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": "",
+        **extra,
+        **{name: filled(text) for name, text in step["env"].items()},
+    }
     folder = cwd / filled(step.get("working-directory", "."))
     return subprocess.run(["bash", "-eo", "pipefail", "-c", step["run"]], cwd=folder, env=environment).returncode
 
