@@ -105,14 +105,20 @@ def element_of(value: Value) -> Value:
     return UNKNOWN
 
 
-def join_names(first: dict[str, Value], second: dict[str, Value], fresh: bool = False) -> dict[str, Value]:
-    """Names after one of two paths; ``fresh`` names, which only the second has, keep what they have there."""
+def join_names(
+    first: dict[str, Value], second: dict[str, Value], flags: frozenset[str] = frozenset()
+) -> dict[str, Value]:
+    """Names after one of two paths, between which the names ``flags`` decide.
+
+    A name that only one of them binds has what it has there, but an attribute was something before.
+    """
     joined: dict[str, Value] = {}
     for name in first.keys() | second.keys():
         if name in first and name in second:
-            joined[name] = join(first[name], second[name])
+            joined[name] = join(first[name], second[name], flags)
         else:
-            joined[name] = first[name] if name in first else second[name]
+            value = first[name] if name in first else second[name]
+            joined[name] = join(value, UNKNOWN, flags) if "." in name else value
     return joined
 
 

@@ -111,7 +111,10 @@ class Expressions(ABC):
         """What an expression is."""
         evaluate = self._evaluate.get(type(node))
         if evaluate is not None:
-            return evaluate(node, frame, state)
+            value = evaluate(node, frame, state)
+            if isinstance(value, Tensor) and value.origin is node and (state.doubts or state.conditions):
+                value = replace(value, doubts=state.doubts, conditions=state.conditions)
+            return value
         self._inside(node, frame, state)
         return UNKNOWN
 
@@ -322,11 +325,9 @@ class Expressions(ABC):
         return promote(operands) if kind is Treatment.KEEP else UNKNOWN
 
     def doubt(self, test: cst.BaseExpression, state: State) -> State:
-        """Inside of a region: a condition on what switches it, or on dtypes, may exclude it."""
-        if state.doubtful:
-            return state
+        """Inside of a condition. In a region, one on what switches it, or on dtypes, may exclude the region."""
+        names = frozenset(regions.names_in(test)) - {"None", "True", "False"}
         flags = {name for entered in state.entered for name in entered.autocast.flags}
-        names = set(regions.names_in(test))
-        if flags & names or any(map(PRECISION_TEST.search, names)):
-            return replace(state, doubtful=True)
-        return state
+        doubtful = bool(flags & names) or any(map(PRECISION_TEST.search, names))
+        doubts = state.doubts | {test} if doubtful else state.doubts
+        return replace(state, doubts=doubts, conditions=state.conditions | names)

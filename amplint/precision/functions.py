@@ -60,6 +60,7 @@ class Functions(Calls):
             if arguments is not None:
                 return self._manager(function, arguments, frame, state)
         self.bind(node, function.owner, arguments, frame)
+        state = replace(state, conditions=frozenset())
         given = tuple(sorted(frame.values.items(), key=lambda item: item[0]))
         key = (node, given, replace(state, calls=()), self.muted > 0)
         try:
@@ -168,8 +169,8 @@ class Functions(Calls):
             merged = autocasts[0]
             for other in autocasts[1:]:
                 merged = regions.merged(merged, other)
-            entered = Entered(merged, place, len(state.calls), next(self.entries))
-            return replace(state, entered=(*state.entered, entered), doubtful=False)
+            entered = Entered(merged, place, len(state.calls), next(self.entries), state.doubts)
+            return replace(state, entered=(*state.entered, entered))
         if isinstance(value, Contexts):
             for inner in value.inner:
                 state = self.enter(inner, text, place, state)
@@ -179,9 +180,9 @@ class Functions(Calls):
             sure = len(recording) == len(options(value)) and len(set(recording)) == 1
             return replace(state, gradients=recording[0] if sure else None)
         if isinstance(value, Expecting):
-            return replace(state, doubtful=True)
+            return replace(state, expecting=True)
         if all(isinstance(option, (Unknown, Named, Tensor)) or option == Constant(None) for option in options(value)):
             if any(map(regions.sounds_like_autocast, regions.names_in(text))):
-                entered = Entered(regions.stranger(text), place, len(state.calls), next(self.entries))
+                entered = Entered(regions.stranger(text), place, len(state.calls), next(self.entries), state.doubts)
                 return replace(state, entered=(*state.entered, entered))
         return state

@@ -12,6 +12,7 @@ from amplint.precision.values import (
     Arguments,
     Autocast,
     Entered,
+    Tensor,
     Value,
 )
 from amplint.precision.vocabulary import (
@@ -22,11 +23,17 @@ from amplint.syntax.names import dotted_name
 
 @dataclass(frozen=True)
 class State:
-    """What surrounds a statement at run time."""
+    """What surrounds a statement at run time.
+
+    ``doubts`` are the conditions around it that ask for a precision or for what switches a region, ``conditions`` the
+    names in all conditions around it. It is ``expecting`` where misuse is on purpose.
+    """
 
     entered: tuple[Entered, ...] = ()
     gradients: bool | None = True
-    doubtful: bool = False
+    doubts: frozenset[cst.CSTNode] = frozenset()
+    conditions: frozenset[str] = frozenset()
+    expecting: bool = False
     calls: tuple[cst.CSTNode, ...] = ()
     loops: tuple[tuple[cst.CSTNode, int], ...] = ()
 
@@ -34,6 +41,12 @@ class State:
     def cuda(self) -> Entered | None:
         """The innermost region that decides what CUDA tensors are cast to, one that switches autocast off included."""
         return next((entered for entered in reversed(self.entered) if entered.autocast.may_be_cuda), None)
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether a condition inside of the innermost region may exclude that region."""
+        entered = self.cuda
+        return self.expecting or bool(self.doubts - (entered.doubts if entered is not None else frozenset()))
 
     @property
     def active(self) -> Entered | None:
@@ -57,6 +70,13 @@ class Use:
     arguments: Arguments
     state: State
     function: cst.CSTNode | None
+
+    def doubts(self, tensor: Tensor) -> bool:
+        """Whether a condition since the tensor was made may exclude that it is what it is."""
+        state = self.state
+        switches = tensor.entered.autocast.flags if tensor.entered is not None else frozenset()
+        flags = tensor.flags | (switches - tensor.conditions)
+        return state.expecting or bool(state.doubts - tensor.doubts) or bool(flags & state.conditions)
 
 
 class PrecisionReport:

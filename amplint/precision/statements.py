@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import libcst as cst
 
+from amplint.precision import regions
 from amplint.precision.code import leaves
 from amplint.precision.dtypes import element_of, join_names
 from amplint.precision.functions import Functions
@@ -124,7 +125,7 @@ class Statements(Functions):
         if other_ended and not ended:
             frame.values = after
         elif not ended:
-            frame.values = join_names(after, frame.values)
+            frame.values = join_names(after, frame.values, frozenset(regions.names_in(node.test)))
         return ended and other_ended
 
     def _orelse(self, orelse: cst.If | cst.Else | None, frame: Frame, state: State) -> bool:
@@ -166,7 +167,7 @@ class Statements(Functions):
         else:
             self.value(node.test, frame, state)
         ended = self.body(node.body, frame, inner)
-        frame.values = before if ended else join_names(before, frame.values, fresh=True)
+        frame.values = before if ended else join_names(before, frame.values)
         if node.orelse is not None:
             self.body(node.orelse.body, frame, state)
         return False
@@ -181,7 +182,7 @@ class Statements(Functions):
         for handler in node.handlers:
             frame.values = dict(before)
             if not self.body(handler.body, frame, state):
-                after = frame.values if all_ended else join_names(after, frame.values, fresh=True)
+                after = frame.values if all_ended else join_names(after, frame.values)
                 all_ended = False
         frame.values = after
         if node.finalbody is not None and self.body(node.finalbody.body, frame, state):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import libcst as cst
@@ -50,13 +50,18 @@ class Tensor:
     """A tensor of a known dtype.
 
     It is ``certain`` where its dtype follows from the operation that made it, and presumed where a model whose code is
-    not seen returned it in a region. ``origin`` is the node that made it half, ``entered`` the region that did.
+    not seen returned it in a region. ``origin`` is the node that made it half, ``entered`` the region that did;
+    ``doubts`` and ``conditions`` are those in which it was made, ``flags`` the names that decided between this and
+    something else where paths met.
     """
 
     dtype: str
     certain: bool = True
     origin: cst.CSTNode | None = None
     entered: Entered | None = None
+    flags: frozenset[str] = frozenset()
+    doubts: frozenset[cst.CSTNode] = frozenset()
+    conditions: frozenset[str] = frozenset()
 
     @property
     def is_half(self) -> bool:
@@ -89,12 +94,16 @@ class Autocast:
 
 @dataclass(frozen=True)
 class Entered:
-    """An autocast object that was entered by the ``with`` statement or decorator ``place``, ``depth`` calls deep."""
+    """An autocast object that was entered by the ``with`` statement or decorator ``place``, ``depth`` calls deep.
+
+    ``doubts`` are the conditions in which that is.
+    """
 
     autocast: Autocast
     place: cst.CSTNode
     depth: int
     entry: int
+    doubts: frozenset[cst.CSTNode] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -269,8 +278,8 @@ def options(value: Value) -> tuple[Value, ...]:
     return value.options if isinstance(value, Choice) else (value,)
 
 
-def join(first: Value, second: Value) -> Value:
-    """What a value is that is one or the other, depending on the path.
+def join(first: Value, second: Value, flags: frozenset[str] = frozenset()) -> Value:
+    """What a value is that is one or the other, depending on the path, which the names ``flags`` decide.
 
     A tensor that is half on one path and unknown on the other may be half; one that was cast on one of them is
     unknown, since what decides the cast may be what makes it half.
@@ -278,22 +287,23 @@ def join(first: Value, second: Value) -> Value:
     if first == second:
         return first
     if isinstance(first, Tensor) or isinstance(second, Tensor):
-        return _join_tensors(first, second)
+        return _join_tensors(first, second, flags)
     every = tuple(dict.fromkeys((*options(first), *options(second))))
     if len(every) > _MOST_OPTIONS:
         return UNKNOWN
     return Choice(every)
 
 
-def _join_tensors(first: Value, second: Value) -> Value:
+def _join_tensors(first: Value, second: Value, flags: frozenset[str]) -> Value:
     if isinstance(first, Tensor) and isinstance(second, Tensor):
         if first.dtype != second.dtype:
             return UNKNOWN
-        return first if not first.certain else second
+        either = second if first.certain else first
+        return replace(either, flags=first.flags | second.flags)
     half, other = (first, second) if isinstance(first, Tensor) else (second, first)
     assert isinstance(half, Tensor)
     vague = isinstance(other, (Unknown, Constant))
-    return half if half.is_half and vague else UNKNOWN
+    return replace(half, flags=half.flags | flags) if half.is_half and vague else UNKNOWN
 
 
 def promote(values: tuple[Value, ...]) -> Value:

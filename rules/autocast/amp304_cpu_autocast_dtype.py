@@ -74,7 +74,7 @@ class CpuAutocastDtype(Rule):
         seen = set()
         for use in report.uses:
             inner = next((e for e in reversed(use.state.entered) if e.autocast.device in ("cpu", None)), None)
-            if use.name != "lstm" or inner is None or use.node in seen or use.state.doubtful:
+            if use.name != "lstm" or inner is None or use.node in seen or use.state.doubts - inner.doubts:
                 continue
             autocast = inner.autocast
             if autocast.device == "cpu" and autocast.dtypes == {"float16"} and autocast.enabled is not False:

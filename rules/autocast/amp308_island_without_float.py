@@ -92,7 +92,7 @@ class IslandWithoutFloat(Rule):
             if island is None or island.autocast.enabled is not False or use.state.doubtful:
                 continue
             for tensor in island_operands(use):
-                if tensor.entered is None or tensor.entered.entry == island.entry:
+                if tensor.entered is None or use.doubts(tensor) or tensor.entered.entry == island.entry:
                     continue
                 if (tensor.origin, island.place) not in told:  # what is computed from it is half for the same reason
                     told.add((tensor.origin, island.place))

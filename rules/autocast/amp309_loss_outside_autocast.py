@@ -87,12 +87,12 @@ class LossOutsideAutocast(Rule):
         from amplint.rules.autocast.half_losses import half_operands, place_within
 
         for use in context.precision.uses:
-            if use.state.cuda is not None or use.state.doubtful:
+            if use.state.cuda is not None:
                 continue
             halves = half_operands(use) if use.name in LOSSES else self._given_to_a_loss(use)
             for tensor in halves:
                 entered = tensor.entered
-                if entered is not None and entered.autocast.dtypes == {"float16"}:
+                if entered is not None and not use.doubts(tensor) and entered.autocast.dtypes == {"float16"}:
                     yield place_within(use, entered.depth), use, tensor
 
     def _given_to_a_loss(self, use: Use) -> list[Tensor]:

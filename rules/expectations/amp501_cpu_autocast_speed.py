@@ -48,7 +48,8 @@ class CpuAutocastSpeed(Rule):
         import libcst as cst
 
         for call, autocast in context.precision.autocasts.items():
-            if autocast.device != "cpu" or autocast.enabled is False:
+            seen = autocast.enabled is not None or autocast.dtypes is not None
+            if autocast.device != "cpu" or autocast.enabled is False or not seen:
                 continue
             around: cst.CSTNode = next(
                 (node for node in context.names.ancestors(call) if isinstance(node, cst.FunctionDef)),

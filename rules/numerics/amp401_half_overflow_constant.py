@@ -80,10 +80,10 @@ class HalfOverflowConstant(Rule):
             return
         seen: set[object] = set()
         for use in context.precision.uses:
-            if use.state.doubtful or use.node in seen:
+            if use.node in seen:
                 continue
             found = self._overflow(use)
-            if found is None:
+            if found is None or use.doubts(found[0]):
                 continue
             tensor, value = found
             seen.add(use.node)
@@ -126,7 +126,7 @@ class HalfOverflowConstant(Rule):
                 tensor, value = value, tensor
         elif use.name == "__mul__" and len(operands) == 2:
             tensor, value = self._mask_times(operands)
-        elif use.name == "__setitem__":
+        elif use.name == "__setitem__" and len(operands) == 2:
             tensor, value = operands
         else:
             return None

@@ -74,10 +74,10 @@ class HalfUnderflowEpsilon(Rule):
             return
         seen: set[object] = set()
         for use in context.precision.uses:
-            if use.state.doubtful or use.node in seen:
+            if use.node in seen:
                 continue
             found = self._epsilon(use)
-            if found is None:
+            if found is None or use.doubts(found[0]):
                 continue
             tensor, number = found
             seen.add(use.node)
