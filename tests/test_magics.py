@@ -27,6 +27,12 @@ from amplint.documents.magics import masked
         ("%time x = f()\ny", "____; x = f()\ny"),
         ("x = %time f()", "x =       f()"),
         ("%time", "_____"),
+        ("%timeit -n 10 -r3 f(x, scaler)\ny", "________________; f(x, scaler)\ny"),
+        ("%lprun -f g f(x)", "__________; f(x)"),
+        ("r = %timeit -o f(x)", "r =            f(x)"),
+        ("%timeit -n10", "____________"),
+        ("%time for x in", "______________"),
+        ("%%own_timer\nx", "___________\nx"),
         ("%%time\nx", "______\nx"),
         ("\n# why\n%%capture out\nx", "\n# why\n_____________\nx"),
         ("pip install x\ncd ..\nls", "_____________\ncd ..\nls"),
@@ -62,10 +68,11 @@ def test_python_stays_as_it_is(source: str) -> None:
     assert masked(source) == source
 
 
-@pytest.mark.parametrize("magic", ["bash", "file x", "html", "R", "python", "sql", "script", "cython", ""])
+@pytest.mark.parametrize("magic", ["bash", "file x", "html", "R", "python", "sql", "script", "cython", "", "own that"])
 def test_a_cell_magic_of_another_language_takes_the_cell(magic: str) -> None:
-    assert masked(f"%%{magic}\nx = 1") is None
-    assert masked(f"\n# a comment\n%%{magic}\nx = 1") is None
+    source = "x is y z" if magic == "own that" else "x = 1"
+    assert masked(f"%%{magic}\n{source}") is None
+    assert masked(f"\n# a comment\n%%{magic}\n{source}") is None
 
 
 @given(st.text(alphabet="ab%!?=\\\n\r\t '\"#()[]:;,/", max_size=60))

@@ -12,8 +12,17 @@ from amplint.documents.grammar import is_python
 
 # cell magics that run the rest of their cell as Python in the notebook's own namespace
 _PYTHON_CELLS = {"capture", "debug", "memit", "prun", "pyinstrument", "scalene", "snakeviz", "time", "timeit", "wandb"}
+# those that take it for something else, or write it down; any other is taken for Python where that is what it holds
+_OTHER_CELLS = {
+    "",
+    *("ai", "bigquery", "cython", "file", "html", "javascript", "js", "latex", "markdown", "mermaid", "skip", "spark"),
+    *("sql", "svg", "writefile", "writetemplate"),
+    *("bash", "cmd", "powershell", "script", "sh", "shell", "sx", "system", "zsh"),
+    *("cpp", "cu", "cuda", "julia", "perl", "pypy", "python", "python2", "python3", "R", "ruby"),
+}
 _CELL_MAGIC = re.compile(r"(?:[ \t]*(?:#[^\r\n]*)?(?:\r\n|\r|\n))*%%(\w*)")
-_TIMED = re.compile(r"%time[ \t]+(?=[^\s\-])")
+_RUNS_PYTHON = re.compile(r"%(?:lprun|memit|mprun|prun|pyinstrument|snakeviz|time|timeit)(?![\w%])")
+_SPACES = re.compile(r"[ \t]+")
 # what may be said without its % where no variable has the name
 _AUTOMAGIC = re.compile(
     r"(?:autoreload|cat|cd|conda|config|cp|env|history|less|load|load_ext|ls|mamba|man|matplotlib|micromamba|mkdir|more"
@@ -47,9 +56,10 @@ _ROW = re.compile(r"[^\r\n]+")
 def masked(source: str) -> str | None:
     """``source`` with its magics masked; None where a cell magic makes something else of it than Python."""
     magic = _CELL_MAGIC.match(source)
-    if magic and magic[1] not in _PYTHON_CELLS:
+    if magic and magic[1] in _OTHER_CELLS:
         return None
-    return _Masking(source).text()
+    text = _Masking(source).text()
+    return text if magic is None or magic[1] in _PYTHON_CELLS or is_python(text) else None
 
 
 class _Masking:
@@ -94,12 +104,12 @@ class _Masking:
 
     def _hide(self, begin: int, *, value: bool = False) -> int:
         """Mask the line from ``begin`` on, and return where to go on."""
-        timed = _TIMED.match(self._source, begin)
-        end = timed.end() if timed else _end(_REST, self._source, begin)
-        first, *others = _ROW.finditer(self._source, begin, end)
+        end = _end(_REST, self._source, begin)
+        code = self._run_by(begin, end)
+        first, *others = _ROW.finditer(self._source, begin, code or end)
         self._parts.append(self._source[self._done : first.start()])
         width = len(first[0])
-        if timed:  # what is timed is Python, and goes on behind it
+        if code:
             self._parts.append(" " * width if value else "_" * (width - 2) + "; ")
         else:
             self._parts.append("_" * width)
@@ -107,7 +117,16 @@ class _Masking:
         for row in others:
             self._parts += (self._source[self._done : row.start()], " " * len(row[0]))
             self._done = row.end()
-        return end
+        return code or end
+
+    def _run_by(self, begin: int, end: int) -> int | None:
+        """Where the Python begins that the magic at ``begin`` runs, behind its options; None if it runs none."""
+        magic = _RUNS_PYTHON.match(self._source, begin, end)
+        for space in _SPACES.finditer(self._source, magic.end(), end) if magic else ():
+            rest = self._source[space.end() : end]
+            if rest and not rest.startswith("-") and is_python(rest):
+                return space.end()
+        return None
 
 
 def _end(pattern: re.Pattern[str], text: str, position: int) -> int:
