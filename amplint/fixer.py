@@ -114,7 +114,7 @@ def _sparing_suppressed(shown: Sequence[Finding], all_found: Sequence[Finding]) 
 def _kept(finding: Finding, fixable: Container[str]) -> Finding:
     if finding.code in fixable or not finding.candidates:
         return finding
-    return replace(finding, candidates=()).without_fix(f"`fixable` leaves {finding.code} out")
+    return replace(finding, candidates=()).without_fix(f"the settings leave fixes of {finding.code} out")
 
 
 def _first_edits(finding: Finding) -> tuple[Edit, ...]:

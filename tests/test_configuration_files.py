@@ -112,9 +112,25 @@ def test_a_broken_file_is_never_left_out_by_rules(amplint: Amplint, write: Write
 def test_fixes_and_severities_are_as_the_settings_say(amplint: Amplint, write: Write, tmp_path: Path) -> None:
     write(a_py="bad\n", amplint_toml="select = ['DEMO']\nfixable = ['DEMO002']\nseverity = { bad-word = 'info' }\n")
     (row,) = json.loads(amplint("--output-format", "json").stdout)
-    assert (row["severity"], row["fix"], row["no_fix_reason"]) == ("info", None, "`fixable` leaves DEMO001 out")
+    assert (row["severity"], row["fix"], row["no_fix_reason"]) == (
+        "info",
+        None,
+        "the settings leave fixes of DEMO001 out",
+    )
     assert amplint("--fix").returncode == 1
     assert (tmp_path / "a.py").read_text() == "bad\n"
+
+
+def test_the_command_line_says_what_may_be_fixed_and_left_out(amplint: Amplint, write: Write, tmp_path: Path) -> None:
+    write(a_py="bad\nstuck\n", amplint_toml="select = ['DEMO']\nunfixable = ['DEMO001']\n")
+    assert amplint("--fix").returncode == 1
+    assert (tmp_path / "a.py").read_text() == "bad\nstuck\n"
+    assert found(amplint, "--per-file-ignores", "*.py:DEMO001,a.py:DEMO003") == []
+    assert found(amplint, "--per-file-ignores", "b.py:DEMO") == ["a.py DEMO001", "a.py DEMO003"]
+    assert b"is not a pattern, a colon and a rule" in amplint("--per-file-ignores", "a.py").stderr
+    assert b"unknown rule selector `DEMO9`" in amplint("--per-file-ignores", "a.py:DEMO9").stderr
+    amplint("--fix", "--fixable", "DEMO001", "--unfixable", "ALL")
+    assert (tmp_path / "a.py").read_text() == "good\nstuck\n"
 
 
 def test_the_command_line_excludes_too(amplint: Amplint, write: Write) -> None:
@@ -198,7 +214,7 @@ def test_the_schema_is_printed() -> None:
     [
         "select = ['ALL', 'AMP', 'AMP1', 'AMP101', 'step-bypasses-scaler', 'DEMO001']\nignore = []\nextend-select = []",
         "exclude = ['a']\nextend-exclude = ['b/*']\ninclude-docs = true\nunsafe-fixes = false\nextend = '../x.toml'",
-        "target-torch = '2.1.0'\noutput-format = 'sarif'\nfixable = ['AMP2']",
+        "target-torch = '2.1.0'\noutput-format = 'sarif'\nfixable = ['AMP2']\nunfixable = ['AMP201']",
         "per-file-ignores = { 'a' = ['AMP9'] }\nseverity = { AMP101 = 'info' }",
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 
 import click
 
@@ -32,9 +33,18 @@ def _target(context: click.Context, param: click.Parameter, value: str | None) -
         raise click.BadParameter(f"{error}.") from None
 
 
-def _configured(
-    config: tuple[str, ...], exclude: tuple[str, ...], extend_exclude: tuple[str, ...]
-) -> tuple[str | None, tuple[Layer, ...]]:
+def _per_file(context: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+    """The selectors of each pattern in ``PATTERN:CODE`` words."""
+    found: dict[str, tuple[str, ...]] = {}
+    for word in (word.strip() for value in values for word in value.split(",")):
+        pattern, colon, selector = word.rpartition(":")
+        if not colon:
+            raise click.BadParameter(f"`{word}` is not a pattern, a colon and a rule, such as `tests/*:AMP201`.")
+        found[pattern] = (*found.get(pattern, ()), *(_selectors(context, param, (selector,)) or ()))
+    return found
+
+
+def _configured(config: tuple[str, ...], said: Mapping[str, object]) -> tuple[str | None, tuple[Layer, ...]]:
     """The configuration file of the command line, and the settings that it gives by itself."""
     import os
 
@@ -44,11 +54,13 @@ def _configured(
     if files and not os.path.isfile(files[0]):
         raise ConfigError(f"--config: {files[0]} is no file, and no `key = value` either")
     layers = [inline_layer(value, installed()) for value in config if value not in files]
-    for key, values in (("exclude", exclude), ("extend-exclude", extend_exclude)):
-        if values:
-            patterns = tuple(pattern.strip() for value in values for pattern in value.split(","))
-            layers.append(Layer(os.getcwd(), {key: patterns}))
+    layers.append(Layer(os.getcwd(), {key: value for key, value in said.items() if value}))
     return (files[0] if files else None), tuple(layers)
+
+
+def _words(context: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    """The words of an option that may be repeated and holds several at once."""
+    return tuple(word.strip() for value in values for word in value.split(","))
 
 
 @click.command(cls=Command)
@@ -82,6 +94,29 @@ def _configured(
     shell_complete=complete_selectors,
     help="Rules to run besides the selected ones.",
 )
+@click.option(
+    "--per-file-ignores",
+    multiple=True,
+    metavar="PATTERN:CODE",
+    callback=_per_file,
+    help="Rules to leave out in the files that a pattern matches.",
+)
+@click.option(
+    "--fixable",
+    multiple=True,
+    metavar="CODES",
+    callback=_selectors,
+    shell_complete=complete_selectors,
+    help="Rules whose fixes may be applied.",
+)
+@click.option(
+    "--unfixable",
+    multiple=True,
+    metavar="CODES",
+    callback=_selectors,
+    shell_complete=complete_selectors,
+    help="Rules whose fixes may not.",
+)
 @click.option("--target-torch", metavar="X.Y", callback=_target, help="The lowest version of torch to support.")
 @click.option(
     "--output-format",
@@ -98,8 +133,14 @@ def _configured(
 )
 @click.option("--statistics", is_flag=True, help="Print how many findings there are of each rule.")
 @click.option("--force-exclude/--no-force-exclude", default=False, help="Exclude files even if PATHS names them.")
-@click.option("--exclude", multiple=True, metavar="PATTERNS", help="What to leave out, instead of the usual folders.")
-@click.option("--extend-exclude", multiple=True, metavar="PATTERNS", help="What to leave out besides.")
+@click.option(
+    "--exclude",
+    multiple=True,
+    metavar="PATTERNS",
+    callback=_words,
+    help="What to leave out, instead of the usual folders.",
+)
+@click.option("--extend-exclude", multiple=True, metavar="PATTERNS", callback=_words, help="What to leave out besides.")
 @click.option(
     "--config",
     multiple=True,
@@ -140,6 +181,9 @@ def check(
     select: tuple[str, ...] | None,
     ignore: tuple[str, ...] | None,
     extend_select: tuple[str, ...] | None,
+    per_file_ignores: dict[str, tuple[str, ...]],
+    fixable: tuple[str, ...] | None,
+    unfixable: tuple[str, ...] | None,
     target_torch: TargetTorch | None,
     output_format: str | None,
     output_file: str | None,
@@ -199,7 +243,14 @@ def check(
         if not watching.is_watched():
             context.exit(watching.watch(paths or (".",)))
     try:
-        file, overrides = _configured(config, exclude, extend_exclude)
+        said = {
+            "per-file-ignores": per_file_ignores,
+            "fixable": fixable,
+            "unfixable": unfixable,
+            "exclude": exclude,
+            "extend-exclude": extend_exclude,
+        }
+        file, overrides = _configured(config, said)
     except ConfigError as error:
         print(f"amplint: {error}", file=sys.stderr)
         context.exit(2)

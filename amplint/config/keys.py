@@ -211,6 +211,7 @@ KEYS: Mapping[str, Key] = {
             {"type": "object", "additionalProperties": _SELECTORS},
         ),
         Key("fixable", "The rules whose fixes may be applied.", _RULES, _selectors, _SELECTORS),
+        Key("unfixable", "Rules whose fixes may not be applied.", _RULES, _selectors, _SELECTORS),
         Key(
             "severity",
             "Severities other than the rules' own.",

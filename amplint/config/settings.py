@@ -99,9 +99,13 @@ class Settings:
         return frozenset(found)
 
     def fixable(self, registry: Registry) -> frozenset[str]:
-        """The codes of the rules whose fixes may be applied."""
-        words = next(self._said("fixable"), ("ALL",))
-        return frozenset(rule.code for word in words for rule in registry.matching(word))
+        """The codes of the rules whose fixes may be applied: where both are said of a code, the longer word wins."""
+        words = [(word, True) for word in next(self._said("fixable"), ("ALL",))]
+        words += [(word, False) for word in next(self._said("unfixable"), ())]
+        found: dict[str, bool] = {}
+        for word, truth in sorted(words, key=lambda each: 0 if each[0] == "ALL" else len(each[0])):
+            found |= dict.fromkeys((rule.code for rule in registry.matching(word)), truth)
+        return frozenset(code for code, truth in found.items() if truth)
 
     def severities(self, registry: Registry) -> dict[str, Severity]:
         """The codes that have another severity than their rules', and which."""
