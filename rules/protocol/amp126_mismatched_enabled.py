@@ -51,7 +51,7 @@ class MismatchedEnabled(Rule):
     severity = Severity.WARNING
     since = "0.2.0"
     summary = "autocast and its gradient scaler are switched by different flags"
-    mentions = (b"enabled",)
+    mentions = (b"GradScaler",)
 
     def check(self, context: Context) -> Iterator[Finding]:
         """Yield the scalers that can be off in a region that is on."""
