@@ -74,7 +74,7 @@ class Machine:
     evidence: Evidence
     violations: dict[tuple[str, object], Found] = field(default_factory=dict)
     unfinished: dict[tuple[str, object], Found] = field(default_factory=dict)
-    """What a scaler still owed where a loop was left early: a fault only where no way at all settles it."""
+    """What a scaler still owed at the end: a fault only where no way at all settles it."""
     settled: set[object] = field(default_factory=set)
     """The sites of steps and unscales that an update follows on some way."""
     universe: dict[Key, None] = field(default_factory=dict)
@@ -128,12 +128,12 @@ class Machine:
             if path.may_have_chosen_no_step():
                 violations = ()
         if violations and not self.muted and not path.is_doubtful():
-            found = self.unfinished if event.kind is EventKind.RETIRE and path.early else self.violations
+            found = self.unfinished if event.kind is EventKind.RETIRE else self.violations
             for violation in violations:
                 if self.only is None or violation.code == self.only:
                     found.setdefault((violation.code, violation.site), Found(violation, path.detour, path.route))
         if event.kind in _USES_OF_A_SCALER:
-            return path.but(protocol=protocol, detour=None, early=False)
+            return path.but(protocol=protocol, detour=None)
         return path if protocol == path.protocol else path.but(protocol=protocol)
 
     def know_optimizer(self, key: Key, many: bool = False) -> None:

@@ -47,7 +47,7 @@ MAX_ROUTE = 24
 class Path:
     """Immutable: every change makes another path. Paths that agree in everything are equal, so that they merge."""
 
-    __slots__ = ("_hash", "_hashes", "detour", "early", "facts", "frames", "protocol", "route", "store", "switches")
+    __slots__ = ("_hash", "_hashes", "detour", "facts", "frames", "protocol", "route", "store", "switches")
 
     def __init__(
         self,
@@ -57,13 +57,10 @@ class Path:
         switches: frozenset[tuple[Key, bool]],
         protocol: ProtocolState,
         detour: int | None = None,
-        early: bool = False,
         route: Route = (),
     ) -> None:
         self.frames, self.store, self.facts = frames, store, facts
         self.switches, self.protocol = switches, protocol
-        self.early = early
-        """Whether the path left a loop before its end since it last used a scaler."""
         self.detour = detour
         """Where the path first turned away from the scaler since it last used one."""
         self.route = route
@@ -277,13 +274,15 @@ class Path:
                     return True
                 if is_about_values(yes) or is_about_values(no) or {_varies(yes), _varies(no)} == {True, False}:
                     continue
+                if _moduli(yes) and _moduli(no) and _moduli(yes).isdisjoint(_moduli(no)):
+                    continue
                 if yes[0] != "enabled" or is_about_precision(no):
                     return True
         return False
 
 
 _DOUBT: Key = ("doubt",)
-_PARTS = ("frames", "store", "facts", "switches", "protocol", "detour", "early")
+_PARTS = ("frames", "store", "facts", "switches", "protocol", "detour")
 _DECIDE: dict[str, Callable[[Path, Condition], bool | None]] = {
     "not": Path._decide_not,
     "and": Path._decide_and,
@@ -323,6 +322,14 @@ def _varies(key: Key) -> bool | None:
     if words & {"element", "augmented", "Modulo"}:
         return True
     return None if "call" in words else False
+
+
+def _moduli(key: Key) -> frozenset[Key]:
+    """By what a condition divides to ask for remainders: two that divide by other numbers are two conditions."""
+    key = spelled_out(key)
+    if key[:2] == ("operation", "Modulo"):
+        return frozenset({key[-1]})
+    return frozenset().union(*(_moduli(part) for part in key if isinstance(part, tuple)))
 
 
 def is_about_gradients(key: Key) -> bool:

@@ -183,9 +183,9 @@ class Statements(Calls):
                     if exit in (Exit.NEXT, Exit.CONTINUE):
                         following.append(after)
                     elif exit is Exit.BREAK:
-                        broken.append((Exit.NEXT, after.but(early=True), NONE))
+                        broken.append((Exit.NEXT, after, NONE))
                     else:
-                        ends.append((exit, after.but(early=True), value))
+                        ends.append((exit, after, value))
             current = merge(following, MAX_PATHS)
         for after in current:
             ends += self.block(node.orelse, after, frame)
@@ -240,7 +240,7 @@ class Statements(Calls):
                             pending.append(self.machine.renew(after, made))
                             finished += pending[-1:] if runs else []
                         else:
-                            ends.append((Exit.NEXT if exit is Exit.BREAK else exit, after.but(early=True), value))
+                            ends.append((Exit.NEXT if exit is Exit.BREAK else exit, after, value))
             passed = False
         self.machine.remade.pop()
         self.machine.loops -= 1

@@ -5,11 +5,11 @@ from __future__ import annotations
 import gc
 import os
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from programs import program
+from programs import program, program_of_several
 
 from amplint.flow import explore
 from amplint.syntax.names import Names
@@ -17,7 +17,8 @@ from amplint.syntax.tree import SyntaxTree
 
 torch = pytest.importorskip("torch")
 
-CODES = {"AMP101", "AMP102"}
+UNSEEN = {"AMP112"}
+"""What no run can show: whether a number is taken for the loss."""
 RUNS = 12
 """Runs of one program, each with its own data; in two of three the flag is set."""
 
@@ -59,15 +60,16 @@ def seeds(count: int) -> Iterator[int]:
     return iter(range(first, first + count))
 
 
-def disagreements(count: int, path: Path) -> list[str]:
+def disagreements(count: int, path: Path, write: Callable[[int], str], *, all_found: bool = True) -> list[str]:
     wrong = []
     for seed in seeds(count):
-        source = program(seed)
-        static, (real, broke) = said(source), seen(source, path)
-        invented = {finding for finding in static if finding[0] in CODES} - real
-        missed = {finding for finding in real if finding[0] in CODES} - static
+        source = write(seed)
+        real, broke = seen(source, path)
+        static = {finding for finding in said(source) if finding[0] not in UNSEEN}
         # where PyTorch refuses to go on, what the explorer says of the rest of the path cannot be seen
-        if (invented and not broke) or missed:
+        invented = set() if broke else static - real
+        missed = real - static if all_found else set()
+        if invented or missed:
             wrong.append(f"seed {seed}: invented {sorted(invented)}, missed {sorted(missed)}\n{source}")
     return wrong
 
@@ -82,9 +84,16 @@ def _few_objects() -> Iterator[None]:
 
 
 def test_explorer_and_watch_agree(tmp_path: Path) -> None:
-    assert disagreements(25, tmp_path / "program.py") == []
+    assert disagreements(25, tmp_path / "program.py", program) == []
+
+
+def test_explorer_invents_nothing_about_several_optimizers(tmp_path: Path) -> None:
+    """Which of them a backward reaches the explorer cannot always tell, and then says nothing."""
+    assert disagreements(15, tmp_path / "program.py", program_of_several, all_found=False) == []
 
 
 @pytest.mark.slow
 def test_explorer_and_watch_agree_at_length(tmp_path: Path) -> None:
-    assert disagreements(int(os.environ.get("AMPLINT_PROGRAMS", "2000")), tmp_path / "program.py") == []
+    count = int(os.environ.get("AMPLINT_PROGRAMS", "2000"))
+    assert disagreements(count, tmp_path / "program.py", program) == []
+    assert disagreements(count // 4, tmp_path / "program.py", program_of_several, all_found=False) == []
