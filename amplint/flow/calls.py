@@ -36,6 +36,7 @@ from amplint.flow.values import (
     spelled_out,
 )
 from amplint.flow.vocabulary import (
+    ARITHMETIC,
     AUTOCASTS,
     AUTOGRAD_BACKWARD,
     CLIP_FUNCTIONS,
@@ -404,6 +405,7 @@ class Calls(Expressions):
             if attr == "unscale_" and len(args) == 1:
                 evidence.used_as_scaler(receiver.key, "unscale_")
             elif attr == "step" and args and isinstance(args[0], (Unknown, Optimizer)):
+                self.machine.uses.setdefault(receiver.key, set()).add(site)
                 evidence.used_as_scaler(receiver.key, "step")
             elif attr in ("zero_grad", "step") and not args:
                 evidence.used_as_optimizer(receiver.key, attr)
@@ -613,6 +615,9 @@ class Calls(Expressions):
             builtin = _BUILTIN_CALLS.get(name)
             if builtin is not None:
                 return builtin(self, args, kwargs, site, path, frame)
+        scaled = scaled_within((*args, *kwargs.values()))
+        if scaled is not None and names <= ARITHMETIC:
+            return [(path, scaled)]
         if any(name.startswith(HARMLESS_FUNCTIONS) for name in names):
             return [(path, self.opaque_result(function.key, [], {}))]
         if any("backward" in name.rpartition(".")[2] for name in names):
@@ -648,6 +653,9 @@ class Calls(Expressions):
         path = self.forget(given, path)
         key = ("call", key_of(function), attr, *(key_of(value) for value in args))
         holds = self.reached(given, path)
+        scaled = scaled_within((*args, *kwargs.values()))
+        if scaled is not None and isinstance(scaled.scaler, Scaler):
+            holds.append(scaled.scaler)  # what comes back may be made of the scaled loss
         if not holds:
             return [self.remade(path, Unknown(key))]
         return [self.remade(path, Unknown(("call", key_of(function), attr, site), frozenset(holds)))]
@@ -799,6 +807,8 @@ class Calls(Expressions):
         return [(path, Condition("isinstance", tuple(args)))]
 
     def hasattr_(self, args: list[Value], kwargs: Kwargs, site: int, path: Path, frame: Frame) -> Outcomes:
+        if len(args) == 2 and isinstance(args[1], Known) and (key_of(args[0]), args[1].value) in path.store:
+            return [(path, Known(True))]
         return [(path, Condition("hasattr", tuple(args)))]
 
     def getattr_(self, args: list[Value], kwargs: Kwargs, site: int, path: Path, frame: Frame) -> Outcomes:
@@ -821,6 +831,24 @@ def _stepped_in_argument(node: ir.Call) -> ir.Call | None:
     if isinstance(node.func, ir.Attribute) and node.func.attr in ("step", "unscale_") and isinstance(given, ir.Call):
         if isinstance(given.func, ir.Attribute) and given.func.attr == "step" and not given.args:
             return replace(node, args=[ir.Argument(given.func.base)])
+    return None
+
+
+def scaled_within(values: Iterable[Value]) -> Scaled | None:
+    """A scaled loss among values and what is in them."""
+    for value in values:
+        inner: Iterable[Value] = ()
+        if isinstance(value, Scaled):
+            return value
+        if isinstance(value, Items):
+            inner = value.values
+        elif isinstance(value, Several):
+            inner = (value.element,)
+        elif isinstance(value, Table):
+            inner = (item for _, item in value.entries)
+        found = scaled_within(inner)
+        if found is not None:
+            return found
     return None
 
 

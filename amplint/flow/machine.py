@@ -32,6 +32,11 @@ class Found:
     """The decisions that led there."""
 
     @property
+    def is_idle_update(self) -> bool:
+        """Whether an update is said to have nothing to update from."""
+        return self.violation.code == "AMP107" and self.violation.optimizer is None
+
+    @property
     def is_step(self) -> bool:
         """Whether the call that owes an update is a step."""
         return self.violation.stage is Stage.STEPPED
@@ -106,6 +111,9 @@ class Machine:
 
     def found(self) -> dict[tuple[str, object], Found]:
         """All that was found on the ways walked."""
+        if len(self.uses) > 1 and any(key[0] != "new" for key in self.uses):
+            # a scaler that came from elsewhere may go by two names: what one has not recorded the other has
+            self.violations = {key: found for key, found in self.violations.items() if not found.is_idle_update}
         unsettled = {key: found for key, found in self.unfinished.items() if key[1] not in self.settled}
         return {**unsettled, **self.violations}
 

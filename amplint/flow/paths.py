@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from amplint.flow.values import (
+    NAMED,
     Condition,
     Imported,
     Items,
@@ -244,8 +245,16 @@ class Path:
         """This path after a condition chose an arm that uses a scaler, or the one that does not."""
         if (key, with_scaler) in self.switches and (key, not with_scaler) not in self.switches:
             return self
-        others = frozenset(switch for switch in self.switches if switch[0] != key)
+        # a path that no run takes stays one when its conditions are asked anew
+        kept = self.doubted().switches if self.is_doubtful() else self.switches
+        others = frozenset(switch for switch in kept if switch[0] != key)
         return self.but(switches=others | {(key, with_scaler)})
+
+    def after_iteration(self, made: Iterable[Key]) -> Path:
+        """This path at the end of an iteration that made these values: there is none after the last."""
+        keys = frozenset(made)
+        last = any(truth and _asks_for_last(key, keys) for key, truth in self.facts.items())
+        return self.doubted() if last else self
 
     def doubted(self) -> Path:
         """This path as one that perhaps no run takes."""
@@ -274,7 +283,7 @@ class Path:
                     return True
                 if is_about_values(yes) or is_about_values(no) or {_varies(yes), _varies(no)} == {True, False}:
                     continue
-                if _moduli(yes) and _moduli(no) and _moduli(yes).isdisjoint(_moduli(no)):
+                if _varies(yes) and _varies(no) and _operands(yes).isdisjoint(_operands(no)):
                     continue
                 if yes[0] != "enabled" or is_about_precision(no):
                     return True
@@ -313,6 +322,15 @@ def is_about_values(key: Key) -> bool:
     return any(_VALUES.search(word) for word in _words(key))
 
 
+def _asks_for_last(key: Key, made: frozenset[Key]) -> bool:
+    """Whether a condition compares a loop's index with a number that the program works out: the last index, say."""
+    if key[:2] != ("condition", "eq"):
+        return False
+    of_loop = [not parts_of(part).isdisjoint(made) for part in key[2:]]
+    remainders = any(spelled_out(part)[:2] == ("operation", "Modulo") for part in key[2:])
+    return sorted(of_loop) == [False, True] and not remainders
+
+
 def _varies(key: Key) -> bool | None:
     """Whether a condition is asked anew in each iteration; None where that cannot be told.
 
@@ -324,12 +342,16 @@ def _varies(key: Key) -> bool | None:
     return None if "call" in words else False
 
 
-def _moduli(key: Key) -> frozenset[Key]:
-    """By what a condition divides to ask for remainders: two that divide by other numbers are two conditions."""
+def _operands(key: Key) -> frozenset[Key]:
+    """What a condition is made of beside the loop's own value: two with nothing in common are two conditions."""
     key = spelled_out(key)
-    if key[:2] == ("operation", "Modulo"):
-        return frozenset({key[-1]})
-    return frozenset().union(*(_moduli(part) for part in key if isinstance(part, tuple)))
+    if key[:1] == ("element",):
+        return frozenset()
+    if key[:1] == ("const",):
+        return frozenset({key}) if key[-1] not in (0, 1) else frozenset()
+    if key and key[0] in NAMED:
+        return frozenset({key})
+    return frozenset().union(*(_operands(part) for part in key if isinstance(part, tuple)))
 
 
 def is_about_gradients(key: Key) -> bool:

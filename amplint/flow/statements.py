@@ -237,7 +237,7 @@ class Statements(Calls):
                         continue
                     for exit, after, value in self.block(node.body, start, frame):
                         if exit in (Exit.NEXT, Exit.CONTINUE):
-                            pending.append(self.machine.renew(after, made))
+                            pending.append(self.machine.renew(after.after_iteration(made), made))
                             finished += pending[-1:] if runs else []
                         else:
                             ends.append((Exit.NEXT if exit is Exit.BREAK else exit, after, value))

@@ -229,13 +229,13 @@ def key_of(value: Value) -> Key:
     return value.key
 
 
-_NAMED = frozenset({"local", "param", "global", "attribute", "variable"})
+NAMED = frozenset({"local", "param", "global", "attribute", "variable"})
 
 
 def named_parts(key: Key) -> frozenset[Key]:
     """The variables and attributes that a value was made from, such as the module in ``model.parameters()``."""
     key = spelled_out(key)
-    if key and key[0] in _NAMED:
+    if key and key[0] in NAMED:
         return frozenset({key})
     return frozenset().union(*(named_parts(part) for part in key if isinstance(part, tuple)))
 

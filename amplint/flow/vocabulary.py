@@ -106,6 +106,14 @@ AUTOCASTS = {
 """The context managers of autocast, with the position of their argument ``enabled``."""
 
 
+ARITHMETIC = frozenset(
+    f"torch.{name}"
+    for name in """stack cat concat concatenate hstack vstack sum mean nansum nanmean add sub subtract mul multiply div
+    divide true_divide neg negative squeeze""".split()
+)
+"""Functions whose result is as scaled as what they are given."""
+
+
 def is_schedule_maker(name: str) -> bool:
     """Whether a dotted name makes a learning-rate schedule of the optimizer that it is given first."""
     last = name.rpartition(".")[2]

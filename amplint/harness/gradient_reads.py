@@ -14,6 +14,7 @@ from amplint.harness.sites import TORCH, caller
 
 _GET_GRAD: Any = vars(torch._C.TensorBase)["grad"].__get__
 _CLIPPING = os.path.join(TORCH, "nn", "utils", "clip_grad.py")
+_OPTIMIZERS = os.path.join(TORCH, "optim", "")
 
 _ALIASES = ("data", "detach", "detach_", "view", "flatten", "view_as", "requires_grad_")
 # asking for these is no use of the numbers
@@ -68,8 +69,10 @@ class GradientReads(TorchFunctionMode):
             return
         for tensor in _tensors(args):
             parameter = self._seen.get(tensor)
-            if parameter is not None and self._carries_scale(parameter) and _calling_file() != _CLIPPING:
-                self._used(parameter)
+            if parameter is not None and self._carries_scale(parameter):
+                filename = _calling_file()
+                if filename != _CLIPPING and not filename.startswith(_OPTIMIZERS):
+                    self._used(parameter)
 
 
 def _calling_file() -> str:

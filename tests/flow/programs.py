@@ -140,7 +140,7 @@ class SeveralWriter(Writer):
         self.add(0, "")
         self.add(0, "")
         self.add(0, "def train(model, amp, data, more):")
-        for index, name in enumerate(names):
+        for name in names:
             self.add(1, f"{name} = torch.nn.Linear(2, 1)")
             self.add(1, f"{name}_optimizer = torch.optim.SGD({name}.parameters(), lr=0.01)")
         for scaler in scalers:
