@@ -56,19 +56,20 @@ def expects_failure(names: Names, node: cst.CSTNode) -> bool:
     child = node
     for parent in names.ancestors(node):
         if isinstance(parent, cst.With) and child is parent.body:
-            if any(_last_name(item.item) in _EXPECTED_FAILURES for item in parent.items):
+            if any(last_name(item.item) in _EXPECTED_FAILURES for item in parent.items):
                 return True
         elif isinstance(parent, cst.Call):
-            if child is not parent.func and _last_name(parent) in _EXPECTED_FAILURES:
+            if child is not parent.func and last_name(parent) in _EXPECTED_FAILURES:
                 return True  # assertRaises(TypeError, lambda: ...)
         elif isinstance(parent, cst.FunctionDef):
-            if any(_last_name(decorator.decorator) in _FAILING_TESTS for decorator in parent.decorators):
+            if any(last_name(decorator.decorator) in _FAILING_TESTS for decorator in parent.decorators):
                 return True
         child = parent
     return False
 
 
-def _last_name(node: cst.BaseExpression) -> str:
+def last_name(node: cst.BaseExpression) -> str:
+    """The last part of a chain of names, or of that which a call calls; empty for anything else."""
     if isinstance(node, cst.Call):
         node = node.func
     return (dotted_name(node) or "").rpartition(".")[2]
@@ -89,7 +90,7 @@ def raises(suite: cst.BaseSuite) -> bool:
     """Whether a suite ends by raising, or by ending the program or the test."""
     last = last_statement(suite)
     if isinstance(last, cst.Expr) and isinstance(last.value, cst.Call):
-        return _last_name(last.value) in _EXITS
+        return last_name(last.value) in _EXITS
     return isinstance(last, cst.Raise)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -104,15 +104,20 @@ _TORCH_CALLS = {
 }
 _TRUTHS = frozenset({"is_available", "is_built", "startswith", "endswith", "isdigit", "is_bf16_supported"})
 _TEXTS = frozenset({"lower", "upper", "strip", "replace", "format", "join"})
-#: Attributes by which a value shows that it is a tensor or a module.
-TENSOR_ATTRIBUTES = frozenset(
-    "shape size dtype float half bfloat16 long int bool ndim dim view reshape flatten permute transpose unsqueeze "
-    "squeeze contiguous detach backward requires_grad is_cuda parameters named_parameters modules state_dict train "
-    "eval numel masked_fill softmax mean sum item cpu cuda argmax topk".split()
+#: Methods by which a value shows that it is a tensor or a module.
+TENSOR_METHODS = frozenset(
+    "float half bfloat16 long int bool dim size view reshape flatten permute transpose unsqueeze squeeze contiguous "
+    "detach backward parameters named_parameters modules state_dict train eval numel masked_fill softmax mean sum item "
+    "cpu cuda argmax topk".split()
 )
+_TENSOR_ATTRIBUTES = frozenset("shape ndim requires_grad is_cuda".split())
+#: Names of what holds settings, whose attributes are whatever the user gave.
+CONFIGURATION = frozenset("args arg cfg config conf opt opts options hparams params flags settings hp".split())
 _MODELS = re.compile(r"(^|_)(model|net|network|module|unet|vae|encoder|decoder|pipe|pipeline|transformer|accelerator)$")
 _TENSORS = frozenset({"x", "input", "inputs", "tensor", "hidden_states", "image", "images", "logits", "input_ids"})
 _MODULE_BASES = re.compile(r"(^|\.)(LightningModule|PreTrainedModel|ModelMixin|DiffusionPipeline)$")
+
+_OPEN = re.compile(r"%\w|\{[^{}]*\}")
 
 _FLAG_WORDS = frozenset("use using enable enables enabled disable disabled is do does with should allow".split())
 _NO_FLAG_WORDS = frozenset("dtype type device devices scale kind name precision backend level mode".split())
@@ -154,7 +159,7 @@ class Kinds:
             return _either([self.possible(node.left), self.possible(node.right)])
         if isinstance(node, cst.IfExp):
             either = _either([self.possible(node.body), self.possible(node.orelse)])
-            return Possible(either.values, either.exact and not self.narrows(node.test))
+            return Possible(either.values, either.exact and not self.narrows(node))
         if isinstance(node, cst.NamedExpr):
             return self.possible(node.value)
         if isinstance(node, cst.Lambda):
@@ -182,15 +187,18 @@ class Kinds:
             return _one(Value(Kind.BOOL))
         if isinstance(node, cst.UnaryOperation):
             return _one(Value(Kind.BOOL)) if isinstance(node.operator, cst.Not) else self.possible(node.expression)
+        if isinstance(node.operator, (cst.Add, cst.Modulo)) and (text := _text(node.left)) is not None:
+            return _one(Value(Kind.STRING, f"{text}*" if isinstance(node.operator, cst.Add) else _OPEN.sub("*", text)))
         sides = [self.possible(node.left), self.possible(node.right)]
         return _one(Value(Kind.NUMBER)) if all(side.certainly(Kind.NUMBER) for side in sides) else _UNKNOWN
 
-    def narrows(self, test: cst.BaseExpression) -> bool:
-        """Whether a condition asks for the type of something, so that the arms are no longer any value's."""
-        return any(
-            isinstance(node, cst.Name) and node.value in ("isinstance", "hasattr", "type", "callable", "None")
-            for node in within(test)
-        )
+    def narrows(self, node: cst.IfExp) -> bool:
+        """Whether a condition asks about what an arm then is, so that the arm is not any value that it may have."""
+        asked = set(map(dotted_name, _chains(node.test)))
+        if asked & {"isinstance", "hasattr", "type", "callable", "None"}:
+            return True
+        used = {dotted_name(chain) for arm in (node.body, node.orelse) for chain in _chains(arm)}
+        return any(name is not None and name != "self" and not name.startswith("torch") for name in asked & used)
 
     # -- names ---------------------------------------------------------------------------------------------------
 
@@ -279,7 +287,8 @@ class Kinds:
             return _UNKNOWN
         annotated = self._annotated(param.annotation) if param.annotation is not None else _UNKNOWN
         if UNKNOWN not in annotated.values:
-            return annotated
+            default_kinds = self.possible(param.default).kinds if param.default is not None else frozenset()
+            return annotated if default_kinds <= annotated.kinds | {Kind.NONE, Kind.UNKNOWN} else _UNKNOWN
         if param.annotation is not None:
             return _UNKNOWN
         given = [self.possible(value) for value in self._given(param)]
@@ -321,13 +330,13 @@ class Kinds:
             kind = _ANNOTATIONS.get(str(node.raw_value))
             return _one(Value(kind)) if kind is not None else _UNKNOWN
         if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.BitOr):
-            return _either([self._type(node.left), self._type(node.right)])
+            return _several([self._type(node.left), self._type(node.right)])
         if isinstance(node, cst.Subscript):
             inner = [e.slice.value for e in node.slice if isinstance(e.slice, cst.Index)]
             head = (dotted_name(node.value) or "").rpartition(".")[2]
             if head == "Optional" and len(inner) == 1:
-                return _either([self._type(inner[0]), _one(Value(Kind.NONE))])
-            return _either(map(self._type, inner)) if head == "Union" and inner else _UNKNOWN
+                return _several([self._type(inner[0]), _one(Value(Kind.NONE))])
+            return _several(map(self._type, inner)) if head == "Union" and inner else _UNKNOWN
         spelled = self.names.qualified(node) or ({dotted_name(node)} if isinstance(node, cst.Name) else set())
         kinds = {_ANNOTATIONS.get(name or "") for name in spelled}
         kind = next(iter(kinds)) if len(kinds) == 1 else None
@@ -467,12 +476,16 @@ class Kinds:
             return False
         if node.value in _TENSORS or _MODELS.search(node.value) or self._is_forwarded(binding):
             return True
-        used = {
-            parent.attr.value
-            for reference in binding.references
-            if isinstance(parent := self.names.parent(reference), cst.Attribute) and parent.value is reference
-        }
-        return bool(used & TENSOR_ATTRIBUTES)
+        if node.value.lower() in CONFIGURATION:
+            return False
+        for reference in binding.references:
+            parent = self.names.parent(reference)
+            if isinstance(parent, cst.Attribute) and parent.value is reference:
+                call = self.names.parent(parent)
+                known = TENSOR_METHODS if isinstance(call, cst.Call) and call.func is parent else _TENSOR_ATTRIBUTES
+                if parent.attr.value in known:
+                    return True
+        return False
 
     def _is_forwarded(self, binding: Binding) -> bool:
         """Whether it is a parameter of a module's ``forward``."""
@@ -532,6 +545,8 @@ class Kinds:
                 return _either([self._looked_up(node.func.value), *(self.possible(a.value) for a in node.args[1:2])])
             if node.func.attr.value in _TRUTHS:
                 return _one(Value(Kind.BOOL))
+            if node.func.attr.value == "format" and (template := _text(node.func.value)) is not None:
+                return _one(Value(Kind.STRING, _OPEN.sub("*", template)))
             return _one(Value(Kind.STRING)) if node.func.attr.value in _TEXTS else _UNKNOWN
         if not isinstance(node.func, cst.Name):
             return _UNKNOWN
@@ -592,11 +607,20 @@ class Kinds:
         if name is None:
             return False
         words = _words(name.rpartition(".")[2])
-        if not words or _NO_FLAG_WORDS & set(words):
+        if not words or _NO_FLAG_WORDS & set(words) or self._speaks_of_dtypes(node):
             return False
         if _FLAG_WORDS & set(words) or words[-1] in _FLAGS:
             return True
         return words[-1] in _PRECISION_FLAGS and self._is_tested(name)
+
+    def _speaks_of_dtypes(self, node: cst.BaseExpression) -> bool:
+        """Whether what is assigned to a name or attribute of ``self`` speaks of dtypes."""
+        binding = self.names.binding(node) if isinstance(node, cst.Name) else None
+        values = [self.assigned_value(target) for target in binding.others] if binding is not None else []
+        if isinstance(node, cst.Attribute) and isinstance(node.value, cst.Name) and node.value.value == "self":
+            values += self.assigned_to_self(node)
+        found = (part for value in values if value is not None for part in within(value))
+        return any(isinstance(part, cst.Name) and ("dtype" in part.value or part.value == "getattr") for part in found)
 
     def _is_tested(self, name: str) -> bool:
         """Whether what is written as ``name`` is a condition somewhere, or given as ``enabled``."""
@@ -622,7 +646,9 @@ class Kinds:
         """Whether a value is named as a loss scale, and nothing speaks against it."""
         name = dotted_name(node)
         words = _words(name.rpartition(".")[2]) if name is not None else []
-        return "scale" in words and self.possible(node).kinds <= {Kind.UNKNOWN, Kind.NUMBER, Kind.NONE}
+        if "scale" not in words or {"device", "type"} & set(words):
+            return False
+        return self.possible(node).kinds <= {Kind.UNKNOWN, Kind.NUMBER, Kind.NONE}
 
     def is_device(self, node: cst.BaseExpression) -> bool:
         """Whether a value is a device, or a device's type: for certain, or by its name."""
@@ -666,6 +692,15 @@ def _either(many: Iterable[Possible]) -> Possible:
     if not every:
         return _UNKNOWN
     return Possible(frozenset().union(*(one.values for one in every)), all(one.exact for one in every))
+
+
+def _several(many: Iterable[Possible]) -> Possible:
+    """Values of which an annotation says that there are several: the code will tell them apart."""
+    return Possible(_either(many).values, exact=False)
+
+
+def _chains(node: cst.BaseExpression) -> Iterator[cst.Name | cst.Attribute]:
+    return (part for part in within(node) if isinstance(part, (cst.Name, cst.Attribute)))
 
 
 def _words(name: str) -> list[str]:

@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from amplint.rules.migration.api import AmpNames, AmpUse, Api
-from amplint.syntax.arguments import Change, outer_span
-from amplint.syntax.kinds import DEVICE_TYPES, Kind, Value
-from amplint.syntax.names import dotted_name
+from amplint.syntax.arguments import Change, outer_span, quoted
+from amplint.syntax.kinds import CONFIGURATION, DEVICE_TYPES, Kind, Value
+from amplint.syntax.names import dotted_name, within
 
 _MEANT = {"gpu": "cuda", "gpus": "cuda", "cuda": "cuda", "cpu": "cpu", "mps": "mps", "xpu": "xpu"}
-_CONFIGURATION = frozenset("args arg cfg config conf opt opts options hparams params flags settings hp".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +47,7 @@ class Devices:
 
     def bad(self, node: cst.BaseExpression) -> BadDevice | None:
         """What is wrong with ``node`` as a device type; None where nothing is for certain."""
-        if isinstance(node, cst.IfExp) and not self.kinds.narrows(node.test):
+        if isinstance(node, cst.IfExp) and not self.kinds.narrows(node):
             return self._arms(node)
         if isinstance(node, (cst.SimpleString, cst.ConcatenatedString)):
             return self._literal(node)
@@ -126,14 +125,14 @@ class Devices:
             return False
         if isinstance(node, cst.Attribute):
             owner = (dotted_name(node.value) or "").rpartition(".")[2].lower()
-            if owner in _CONFIGURATION:
+            if owner in CONFIGURATION:
                 return False
         return self.kinds.is_device(node)
 
     def _value(self, node: cst.BaseExpression) -> BadDevice | None:
         possible = self.kinds.possible(node)
         bad = {value: why for value in possible.values if (why := self._why(value)) is not None}
-        if not bad or (len(bad) < len(possible.values) and not possible.exact):
+        if not bad or (len(bad) < len(possible.values) and not (possible.exact and not self._is_asked_about(node))):
             return None
         value, why = min(bad.items(), key=lambda item: str(item))
         code = self.tree.code(node)
@@ -147,10 +146,23 @@ class Devices:
             return BadDevice(why, reason="it may be of other types as well")
         if any(self._text(v.text)[0] and ":" not in (v.text or "") for v in bad if v.kind is Kind.STRING):
             return BadDevice(why, reason="which device type was meant cannot be seen")
+        meant = {self._text(value.text)[1] for value in possible.values if value.kind is Kind.STRING}
+        if isinstance(node, (cst.BinaryOperation, cst.Call)) and possible.certainly(Kind.STRING) and len(meant) == 1:
+            return BadDevice(why, [Change(*outer_span(self.tree, node), quoted(self.names, node, str(meant.pop())))])
         change = self._typed(node, node, certain=possible.certainly(Kind.DEVICE))
         if change is None:
             return BadDevice(why, reason="`torch` is not imported under a name here that could read the type")
         return BadDevice(why, [change])
+
+    def _is_asked_about(self, node: cst.BaseExpression) -> bool:
+        """Whether a condition around speaks of the same name, and so may leave some of its values only."""
+        name = dotted_name(node)
+        for parent in self.names.ancestors(node):
+            if isinstance(parent, (cst.If, cst.IfExp)):
+                parts = (part for part in within(parent.test) if isinstance(part, (cst.Name, cst.Attribute)))
+                if name is not None and any(dotted_name(part) == name for part in parts):
+                    return True
+        return False
 
     def _why(self, value: Value) -> str | None:
         if value.kind is Kind.DEVICE:

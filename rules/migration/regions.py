@@ -11,7 +11,8 @@ import libcst as cst
 from amplint.rules.migration.api import AmpNames, AmpUse, Api
 from amplint.rules.migration.arguments import Arguments
 from amplint.syntax.arguments import Change, outer_span
-from amplint.syntax.kinds import TENSOR_ATTRIBUTES, Kind
+from amplint.syntax.enclosing import last_name
+from amplint.syntax.kinds import TENSOR_METHODS, Kind
 from amplint.syntax.names import children
 
 _ENTERED_BY = frozenset({"enter_context", "enter_async_context"})
@@ -131,10 +132,12 @@ class Regions:
         return NotEntered(call, message, [Change(start, end, ", ")])
 
     def _is_probe(self, call: cst.Call) -> bool:
-        """Whether a region is built in a ``try`` only to see whether it can be."""
+        """Whether a region is built only to see whether it can be, or how it warns."""
         child: cst.CSTNode = call
         for parent in self.names.ancestors(call):
             if isinstance(parent, (cst.Try, cst.TryStar)) and child is parent.body:
+                return True
+            if isinstance(parent, cst.With) and any(last_name(i.item) == "catch_warnings" for i in parent.items):
                 return True
             child = parent
         return False
@@ -169,10 +172,10 @@ class Regions:
     def _is_taken_for_result(self, call: cst.Call, inner: cst.BaseExpression) -> bool:
         """Whether what goes on with a region takes it for the tensor that was computed."""
         assert isinstance(inner, cst.Call)
-        computes = bool(_COMPUTES.search(_last_name(inner.func)))
+        computes = bool(_COMPUTES.search(last_name(inner.func)))
         parent = self.names.parent(call)
         if isinstance(parent, cst.Attribute):
-            return parent.attr.value in TENSOR_ATTRIBUTES
+            return parent.attr.value in TENSOR_METHODS
         if isinstance(parent, (cst.Return, cst.Arg, cst.Expr)):
             return computes
         if not isinstance(parent, cst.Assign) or parent.value is not call:
@@ -305,9 +308,3 @@ def _own(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         yield current
         if not isinstance(current, (cst.FunctionDef, cst.Lambda, cst.ClassDef)):
             stack.extend(children(current))
-
-
-def _last_name(node: cst.BaseExpression) -> str:
-    if isinstance(node, cst.Attribute):
-        return node.attr.value
-    return node.value if isinstance(node, cst.Name) else ""
