@@ -81,7 +81,7 @@ class CustomFunctionUnaware(Rule):
     since = "0.1.0"
     summary = "an `autograd.Function` under autocast without `custom_fwd` and `custom_bwd`, or with one of the two"
     fixable = "sometimes"
-    mentions = (b"autograd.Function", b"custom_bwd")
+    mentions = (b"autocast", b"custom_bwd")
 
     def check(self, context: Context) -> Iterator[Finding]:
         """Yield the classes of such functions."""

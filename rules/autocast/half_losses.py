@@ -37,6 +37,8 @@ def half_operands(use: Use) -> list[Tensor]:
         operands = use.operands[:2]
         if len(operands) < 2 or not all(map(_is_half, operands)):
             return []  # a float32 target, or one of unknown dtype, makes it float32
+        if not all(isinstance(operand, Tensor) and operand.certain for operand in operands):
+            return []  # of what an unseen model returns, some may be float32
     elif use.name == "nll_loss" and not (isinstance(operands[0], Tensor) and operands[0].certain):
         return []  # what comes out of log_softmax is float32
     return [operand for operand in operands if isinstance(operand, Tensor) and operand.is_half]

@@ -34,11 +34,13 @@ It is offered where the constant is written in the call and the tensor has a nam
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from amplint.findings import Applicability, Finding, Fix, Severity
 from amplint.rule import Context, Rule
+from amplint.rules.numerics.mentions import HALF
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
     from amplint.precision import Tensor, Use, Value
 
 _LARGEST = 65504.0
+_LARGE = re.compile(r"\d[eE]\+?\d|\d[\d_]{4}|finfo|float_info|\*\*|<<")
 # where the constant stands among the arguments of the function, the tensor included, and its keyword
 _FILLING = {
     "masked_fill": (2, "value"),
@@ -71,12 +74,12 @@ class HalfOverflowConstant(Rule):
     since = "0.1.0"
     summary = "a constant beyond 65504 put into a tensor that may be float16"
     fixable = "sometimes"
-    mentions = (b"autocast", b"float16", b"half")
+    mentions = (b"autocast", b"torch.float16", b"torch.half", b".half(")
 
     def check(self, context: Context) -> Iterator[Finding]:
         """Yield the constants' places."""
         text = context.document.text
-        if not ("autocast" in text or "float16" in text or "half" in text):
+        if "torch" not in text or not HALF.search(text) or not _LARGE.search(text):
             return
         seen: set[object] = set()
         for use in context.precision.uses:

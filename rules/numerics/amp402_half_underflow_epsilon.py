@@ -31,16 +31,19 @@ or an epsilon that float16 can hold, such as `1e-6`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from amplint.findings import Finding, Severity
 from amplint.rule import Context, Rule
+from amplint.rules.numerics.mentions import HALF
 
 if TYPE_CHECKING:
     from amplint.precision import Tensor, Use, Value
 
 _LARGEST = 2.0**-25
+_SMALL = re.compile(r"[eE]-(?:0?[89]|[1-9]\d)|0\.0{7}|finfo|float_info|normalize\(|cosine_similarity\(|\*\*")
 # functions whose own epsilon works in the tensor's dtype: where it stands, its keyword, and its default
 _WITH_EPSILON = {
     "normalize": (3, "eps", 1e-12),
@@ -65,12 +68,12 @@ class HalfUnderflowEpsilon(Rule):
     severity = Severity.WARNING
     since = "0.1.0"
     summary = "an epsilon below 3e-8 in arithmetic on a tensor that may be float16, where it is zero"
-    mentions = (b"autocast", b"float16", b"half")
+    mentions = (b"autocast", b"torch.float16", b"torch.half", b".half(")
 
     def check(self, context: Context) -> Iterator[Finding]:
         """Yield the epsilons' places."""
         text = context.document.text
-        if not ("autocast" in text or "float16" in text or "half" in text):
+        if "torch" not in text or not HALF.search(text) or not _SMALL.search(text):
             return
         seen: set[object] = set()
         for use in context.precision.uses:
