@@ -154,6 +154,7 @@ def test_a_named_configuration_holds_instead_of_the_nearest(amplint: Amplint, wr
     ("args", "message"),
     [
         (["--config", "none.toml"], "--config: none.toml is no file"),
+        (["--config", "pyproject.toml"], "--config: pyproject.toml has no [tool.amplint]"),
         (["--config", "a.toml", "--config", "b.toml"], "--config names several files"),
         (["--config", "selct = []"], "--config: unknown key `selct`; did you mean `select`?"),
         (["--config", "select = ["], "--config: not valid TOML"),
@@ -163,7 +164,7 @@ def test_a_named_configuration_holds_instead_of_the_nearest(amplint: Amplint, wr
 def test_a_bad_configuration_of_the_command_line_is_said(
     amplint: Amplint, write: Write, args: list[str], message: str
 ) -> None:
-    write(a_toml="", b_toml="")
+    write(a_toml="", b_toml="", pyproject_toml="[tool.other]\n")
     done = amplint(*args)
     assert done.returncode == 2
     assert done.stderr.decode().startswith(f"amplint: {message}")

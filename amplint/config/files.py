@@ -38,6 +38,8 @@ class Configuration:
         if isolated or file is not None:
             here = os.getcwd()
             layers = () if file is None else _layers(os.path.abspath(file), registry, folder=here)
+            if layers is None:
+                raise ConfigError(f"--config: {file} has no [tool.amplint]")
             self._fixed = Settings(here, (*layers, *self._overrides))
 
     def settings(self, folder: str) -> Settings:
@@ -99,7 +101,9 @@ def _speaks_to_amplint(path: str) -> bool:
     return b"amplint" in content or not path.endswith(_PYPROJECT)
 
 
-def _layers(path: str, registry: Registry, *, folder: str | None = None, extending: tuple[str, ...] = ()) -> Any:
+def _layers(
+    path: str, registry: Registry, *, folder: str | None = None, extending: tuple[str, ...] = ()
+) -> tuple[Layer, ...] | None:
     """The layers of the file at ``path``, what it extends first; None where it does not speak to amplint."""
     text = _read(path)
     table: Any = _parse(text, path)
