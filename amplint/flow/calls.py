@@ -13,6 +13,7 @@ from amplint.flow.machine import MAX_DEPTH, Frame, is_each
 from amplint.flow.paths import Path, Variables
 from amplint.flow.values import (
     NONE,
+    Accelerator,
     Autocast,
     Condition,
     Imported,
@@ -31,11 +32,13 @@ from amplint.flow.values import (
     Type,
     Unknown,
     Value,
+    is_accelerators,
     key_of,
     named_parts,
     spelled_out,
 )
 from amplint.flow.vocabulary import (
+    ACCELERATORS,
     ARITHMETIC,
     AUTOCASTS,
     AUTOGRAD_BACKWARD,
@@ -131,6 +134,8 @@ class Calls(Expressions):
                 outcomes += self.scaler_method(receiver, attr, args, kwargs, site, alive)
             elif isinstance(receiver, Optimizer):
                 outcomes += self.optimizer_method(receiver, attr, args, kwargs, site, alive, frame)
+            elif isinstance(receiver, Accelerator):
+                outcomes += self.accelerator_method(receiver, attr, args, kwargs, site, alive)
             elif isinstance(receiver, Scaled):
                 outcomes += self.scaled_method(receiver, node, alive)
             elif isinstance(receiver, Schedule) and attr == "step":
@@ -258,6 +263,9 @@ class Calls(Expressions):
             if any(given != NONE for given in (*args, *kwargs.values())):  # a closure runs backward by itself
                 return self.unknown_call(optimizer, args, kwargs, site, path)
             marks = path.protocol.marks(optimizer.key)
+            if any(is_accelerators(mark.scaler) for mark in marks):
+                # an optimizer that an accelerator prepared is stepped by its scaler
+                return [(self.machine.emit(path, Event(EventKind.FORGET, optimizers=(optimizer.key,))), NONE)]
             if any(mark.content is Content.UNSCALED for mark in marks) and path.has_checked_gradients():
                 # the inf check that scaler.step() would make was made by hand
                 path = self.machine.emit(path, Event(EventKind.FORGET, optimizers=(optimizer.key,)))
@@ -271,6 +279,16 @@ class Calls(Expressions):
             return [(path, Unknown(("attribute", optimizer.key, attr)))]
         # an optimizer's own extra method may step, clear or rescale its gradients
         return self.unknown_call(optimizer, args, kwargs, site, path)
+
+    def accelerator_method(
+        self, accelerator: Accelerator, attr: str, args: list[Value], kwargs: Kwargs, site: int, path: Path
+    ) -> Outcomes:
+        """A method of an object that has its own scaler."""
+        if attr == "backward":
+            return [(self.machine.backward(path, site, accelerator.key), NONE)]
+        if attr in ("clip_grad_norm_", "clip_grad_value_", "unscale_gradients"):
+            return [(self.machine.forget_gradients(path), Unknown(("call", accelerator.key, attr)))]
+        return self.unknown_call(accelerator, args, kwargs, site, path, attr)
 
     def scaled_method(self, loss: Scaled, node: ir.Call, path: Path) -> Outcomes:
         assert isinstance(node.func, ir.Attribute)
@@ -598,6 +616,8 @@ class Calls(Expressions):
             holds = named_parts(key_of((args or [*kwargs.values()] or [NONE])[0]))
             lbfgs = any(name.endswith(".LBFGS") for name in names)
             return [self.new_optimizer(Optimizer(("new", site, frame.key), holds=holds, needs_closure=lbfgs), path)]
+        if names & ACCELERATORS and kwargs.get("mixed_precision") == Known("fp16"):
+            return [(path, Accelerator(("new", site, frame.key)))]
         if any(is_schedule_maker(name) for name in names) and args and isinstance(args[0], Optimizer):
             return [(path, Schedule((args[0].key,)))]
         if names & AUTOCASTS.keys():

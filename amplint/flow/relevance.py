@@ -12,6 +12,7 @@ from typing import Any
 from amplint.flow import program as ir
 from amplint.flow.gradients import changing_nodes, mark_descaled, using_nodes
 from amplint.flow.vocabulary import (
+    ACCELERATORS,
     BOUND_METHODS,
     GRAD_SCALERS,
     HARMLESS_BUILTINS,
@@ -610,7 +611,7 @@ def _builds(node: Any) -> bool:
     for inner in ir.walk(node):
         if isinstance(inner, ir.Call):
             names = inner.func_externals()
-            if names & GRAD_SCALERS or any(is_optimizer_class(name) for name in names):
+            if names & (GRAD_SCALERS | ACCELERATORS) or any(is_optimizer_class(name) for name in names):
                 return True
     return False
 

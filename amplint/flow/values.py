@@ -12,8 +12,17 @@ Key = tuple[Any, ...]
 """Names a value by how it came about: two values with equal keys are the same value, as far as can be told."""
 
 
+ACCELERATOR = "accelerator"
+"""Begins the keys of the scalers that accelerators have."""
+
+
 class LearntMore(Exception):
     """Something came to be known that changes what was explored so far: start the root again."""
+
+
+def is_accelerators(scaler: object) -> bool:
+    """Whether a key stands for the scaler that an accelerator has."""
+    return isinstance(scaler, tuple) and scaler[:1] == (ACCELERATOR,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +82,17 @@ class Schedule:
     @property
     def key(self) -> Key:
         return ("schedule", *self.optimizers)
+
+
+@dataclass(frozen=True, slots=True)
+class Accelerator:
+    """An object that scales losses in float16 with a scaler of its own, and steps the optimizers that it prepared."""
+
+    made: Key
+
+    @property
+    def key(self) -> Key:
+        return (ACCELERATOR, self.made)
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,8 +237,8 @@ class Condition:
 
 
 Value = (
-    Known | Unknown | Scaler | Optimizer | Schedule | Autocast | Scaled | Items | Table | Several | Routine | Type
-    | Instance | Imported | Partial | Condition
+    Known | Unknown | Scaler | Optimizer | Schedule | Accelerator | Autocast | Scaled | Items | Table | Several | Routine
+    | Type | Instance | Imported | Partial | Condition
 )  # fmt: skip
 
 NONE = Known(None)

@@ -17,6 +17,9 @@ GRAD_SCALERS = frozenset(
 )
 """Constructors of the gradient scaler whose protocol this is; other scalers are somebody else's."""
 
+ACCELERATORS = frozenset({"accelerate.Accelerator", "accelerate.accelerator.Accelerator"})
+"""What owns a gradient scaler that the program does not see, and scales, unscales and steps with it by itself."""
+
 SCALER_CHECKS = frozenset({"unscale_", "scale"})
 """Methods that tell a scaler from everything else that has ``step`` and ``update``."""
 

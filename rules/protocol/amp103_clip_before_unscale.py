@@ -71,7 +71,7 @@ class ClipBeforeUnscale(ViolationRule):
 
     def reason(self, intent: Intent, found: Found, scaler: str | None) -> str | None:
         """Why ``unscale_`` was not added."""
-        if found.violation.optimizer is None:
+        if scaler is not None and found.violation.optimizer is None:
             return "which optimizer owns these gradients is not certain"
         if scaler is not None and intent.optimizer_text(found.violation) is None:
             return "the optimizer cannot be reached from here"

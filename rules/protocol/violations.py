@@ -16,6 +16,9 @@ MENTIONS = (b"unscale_", b".scale(")
 """A file without either has no step of a scaler's protocol in it."""
 
 
+_OF_ACCELERATOR = "Call the accelerator's own `clip_grad_norm_` or `clip_grad_value_`, which unscale first."
+
+
 class ViolationRule(Rule):
     """A rule that says what the automaton says under the rule's code.
 
@@ -32,6 +35,7 @@ class ViolationRule(Rule):
         if not rejected:
             return
         from amplint.flow.intent import Intent
+        from amplint.flow.values import is_accelerators
 
         intent = Intent(context.document, context.tree, report)
         for found in rejected:
@@ -48,7 +52,9 @@ class ViolationRule(Rule):
                 self,
                 report.node(violation.site),
                 violation.message,
-                help=self.advice.format(scaler=scaler or "scaler"),
+                help=_OF_ACCELERATOR
+                if is_accelerators(violation.scaler)
+                else self.advice.format(scaler=scaler or "scaler"),
                 related=explanation(context, intent, found),
                 candidates=candidates,
                 no_fix_reason=None if candidates else self.reason(intent, found, scaler),
@@ -64,6 +70,10 @@ class ViolationRule(Rule):
 
     def reason(self, intent: Intent, found: Found, scaler: str | None) -> str | None:
         """Why there is no fix."""
+        from amplint.flow.values import is_accelerators
+
+        if is_accelerators(found.violation.scaler):
+            return "the accelerator owns the scaler: its own methods unscale first"
         if scaler is None:
             return "the scaler cannot be reached from here"
         return "no rewrite of this call alone would put all calls in order"
