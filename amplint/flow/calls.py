@@ -413,6 +413,10 @@ class Calls(Expressions):
         """A method of an object of unknown making; its use may tell what the object is."""
         evidence = self.machine.evidence
         if isinstance(receiver, Unknown):
+            cls = evidence.class_of(name_of(receiver.key)) if not receiver.holds else None
+            if cls is not None and not self.kind_of(cls):
+                stand_in = Instance(receiver.key, cls)
+                return self.instance_method(stand_in, attr, args, kwargs, site, path, frame)
             path = self.hold(receiver, [*args, *kwargs.values()], path)
             if attr in ("values", "items", "keys") and not args and not kwargs:
                 return [(path, Unknown(("call", receiver.key, attr), receiver.holds))]

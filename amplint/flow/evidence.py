@@ -40,6 +40,8 @@ class Evidence:
             and isinstance(node.func.base, (ir.Attribute, ir.Name))
         }
         """What the objects are called whose ``update`` is called anywhere in the file."""
+        self._classes = program.classes
+        self._called = program.called
         home_made = any(
             "unscale_" in c.methods or {"scale", "update"} <= c.methods.keys() or _changes_scaler(c)
             for c in program.classes
@@ -47,6 +49,17 @@ class Evidence:
         self.strangers_trusted = not (
             home_made or _FRAMEWORK_IMPORT.search(text) or _FOREIGN_SCALER_IMPORT.search(text)
         )
+
+    def class_of(self, name: str) -> ir.Class | None:
+        """The class of this file that objects of this name are of: the only one with all methods called on them.
+
+        One method of a common name proves nothing; two that no other class has both of do.
+        """
+        called = self._called.get(name, frozenset())
+        if len(called) < 2:
+            return None
+        classes = [cls for cls in self._classes if called <= cls.methods.keys()]
+        return classes[0] if len(classes) == 1 else None
 
     def used_as_scaler(self, key: Key, sign: str) -> None:
         """Count a call that a scaler has: ``unscale_``, ``step``, ``update`` or a backpropagated ``scale``."""

@@ -373,6 +373,8 @@ class Program:
     sites: list[cst.CSTNode] = field(default_factory=list)
     watched: frozenset[str] = frozenset()
     """The identifiers whose values the explorer must tell apart; any other's value is just some value."""
+    called: dict[str, frozenset[str]] = field(default_factory=dict)
+    """By the identifier that an object goes by, the methods that are called on it anywhere."""
     scopes: list[Scope] = field(default_factory=list)
     """For each site, the function it stands in."""
 

@@ -28,6 +28,7 @@ from amplint.flow.vocabulary import (
 def prune(program: ir.Program) -> None:
     """Cut ``program`` down in place, and mark which functions touch the protocol."""
     relevance = _Relevance(program)
+    program.called = relevance.called()
     relevance.mark_choices()
     for function in (program.module, *program.functions):
         function.touches = relevance.touches(function)
@@ -61,6 +62,14 @@ class _Relevance:
         self.scales_inside: dict[int, bool] = {}
         self._spread(program)
         self.relevant = self._relevant()
+
+    def called(self) -> dict[str, frozenset[str]]:
+        """The methods that are called on what goes by each identifier."""
+        found: dict[str, set[str]] = {}
+        for node in self.all_nodes:
+            if isinstance(node, ir.Call) and isinstance(node.func, ir.Attribute) and not node.func.external:
+                found.setdefault(_identifier(node.func.base), set()).add(node.func.attr)
+        return {name: frozenset(methods) for name, methods in found.items() if name}
 
     # which functions lead to calls of the protocol
 
