@@ -237,8 +237,8 @@ class Condition:
 
 
 Value = (
-    Known | Unknown | Scaler | Optimizer | Schedule | Accelerator | Autocast | Scaled | Items | Table | Several | Routine
-    | Type | Instance | Imported | Partial | Condition
+    Known | Unknown | Scaler | Optimizer | Schedule | Accelerator | Autocast | Scaled | Items | Table | Several
+    | Routine | Type | Instance | Imported | Partial | Condition
 )  # fmt: skip
 
 NONE = Known(None)
