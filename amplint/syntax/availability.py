@@ -23,6 +23,7 @@ _BELOW = {cst.LessThan: 0, cst.LessThanEqual: 1}
 _MISSING = frozenset(  # TypeError comes from names that took no device at first
     {"ImportError", "ModuleNotFoundError", "AttributeError", "TypeError", "Exception", "BaseException"}
 )
+_NEWER_DEVICES = frozenset({"hpu", "xpu", "mtia", "fsdp2"})
 _VERSION = re.compile(r"(\d+)\.(\d+)")
 _IN_NAME = re.compile(r"(?<!\d)(\d)[_.]?(\d{1,2})(?!\d)")
 _OPERATORS = {">=": (True, 0), ">": (True, 1), "ge": (True, 0), "gt": (True, 1), "<": (False, 0), "<=": (False, 1)}
@@ -139,15 +140,15 @@ class Availability:
         return True
 
     def _looks_into_torch(self, test: cst.BaseExpression) -> bool:
-        """``hasattr(torch, "accelerator")``: of names that came with some torch, nothing is known here."""
-        return any(
-            isinstance(node, cst.Call)
-            and isinstance(node.func, cst.Name)
-            and node.func.value == "hasattr"
-            and bool(node.args)
-            and any(name.split(".")[0] == "torch" for name in self.names.qualified(node.args[0].value))
-            for node in within(test)
-        )
+        """``hasattr(torch, "accelerator")``, ``is_xpu_available()``: what came with some newer torch."""
+        for node in within(test):
+            if isinstance(node, cst.Name) and _NEWER_DEVICES & set(node.value.lower().split("_")):
+                return True
+            if isinstance(node, cst.Call) and isinstance(node.func, cst.Name) and node.func.value == "hasattr":
+                about = self.names.qualified(node.args[0].value) if node.args else ()
+                if any(name.split(".")[0] == "torch" for name in about):
+                    return True
+        return False
 
     def _compares(self, test: cst.Comparison, truth: bool, needed: Version) -> bool:
         if len(test.comparisons) != 1:

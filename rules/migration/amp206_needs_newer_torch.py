@@ -18,7 +18,8 @@ requires in pyproject.toml, setup.cfg or its requirements files. Where none of t
 A gate is a `try` that catches what is missing, a test for the name (`hasattr(torch.amp, "GradScaler")`) or for a
 version that has it, around the use or left before it. A test that an older torch passes as well is none:
 `hasattr(torch, "amp")` and `torch.__version__ >= "2.0"` say nothing of `torch.amp.GradScaler`. A test that cannot be
-understood counts as a gate.
+understood counts as a gate. An import inside of a function is left alone: often it stands there because the name is
+not always to be had.
 
 ## Why is this bad?
 With the lowest torch that the project says it supports, the import raises `ImportError`, or the use `AttributeError`.

@@ -147,7 +147,9 @@ class Devices:
         if any(self._text(v.text)[0] and ":" not in (v.text or "") for v in bad if v.kind is Kind.STRING):
             return BadDevice(why, reason="which device type was meant cannot be seen")
         meant = {self._text(value.text)[1] for value in possible.values if value.kind is Kind.STRING}
-        if isinstance(node, (cst.BinaryOperation, cst.Call)) and possible.certainly(Kind.STRING) and len(meant) == 1:
+        formatted = isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and not dotted_name(node.func)
+        spelled = isinstance(node, cst.BinaryOperation) or formatted
+        if spelled and possible.certainly(Kind.STRING) and len(meant) == 1:
             return BadDevice(why, [Change(*outer_span(self.tree, node), quoted(self.names, node, str(meant.pop())))])
         change = self._typed(node, node, certain=possible.certainly(Kind.DEVICE))
         if change is None:

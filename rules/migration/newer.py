@@ -13,7 +13,10 @@ from amplint.syntax.names import Binding
 
 
 def newer_names(context: Context, target: Version) -> Iterator[tuple[cst.CSTNode, str, Version]]:
-    """The imports of names that a torch of ``target`` lacks, and their uses through a module: each once."""
+    """The imports of names that a torch of ``target`` lacks, and their uses through a module: each once.
+
+    An import in a function is left out: it is made late because it is known where the name is there.
+    """
     if all(since <= target for since in (*SINCE.values(), *SINCE_WITH_DEVICE.values())):
         return
     amp = amp_names(context)
@@ -22,7 +25,7 @@ def newer_names(context: Context, target: Version) -> Iterator[tuple[cst.CSTNode
         for imported in binding.imports:
             since = SINCE.get(imported.qualified)
             if since is not None and since > target and imported.alias is not None:
-                if not available.protected(imported.statement, since):
+                if imported.scope.kind == "module" and not available.protected(imported.statement, since):
                     yield imported.alias.name, imported.qualified, since
         yield from _reached(amp, binding, available, target)
 
