@@ -130,7 +130,8 @@ class Calls(Objects):
                 function = self.attribute(callee.node, method)
                 if isinstance(function, Function):
                     return self.call_function(replace(function, owner=callee), node, arguments, state)
-            return UNKNOWN
+            base = self.library_base(callee.node)
+            return self._module(Made(base, callee.half), node, arguments, frame, state) if base is not None else UNKNOWN
         if isinstance(callee, Made):
             return self._module(callee, node, arguments, frame, state)
         return self.unknown_call(node, callee, arguments, frame, state)
@@ -145,6 +146,9 @@ class Calls(Objects):
             for other in found[1:]:
                 value = join(value, other)
             return value
+        if name in ("enter_context", "enter_async_context") and len(arguments.positional) == 1:
+            frame.pending.append((arguments.positional[0], node))
+            return UNKNOWN
         if isinstance(receiver, Instance):
             value = self.attribute_of(receiver, name, node, state)
             if not isinstance(value, Unknown):

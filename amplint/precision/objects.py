@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import replace
 
 import libcst as cst
@@ -22,6 +23,7 @@ from amplint.precision.values import (
     Function,
     Instance,
     Limits,
+    Made,
     Named,
     Tensor,
     Unknown,
@@ -69,6 +71,8 @@ class Objects(Expressions):
             frame = self._frame_before(cls, function, statement)
             value = self.value(assigned, frame, State()) if assigned is not None else UNKNOWN
             found = value if found is None or found == Constant(None) else join(found, value)
+        if isinstance(found, Made) and found.last == "ModuleList":
+            found = replace(found, parts=(*found.parts, *self._appended(cls, name)))
         if found is not None:
             return found
         for argument in cls.bases:
@@ -78,6 +82,29 @@ class Objects(Expressions):
                 if not isinstance(inherited, Unknown):
                     return inherited
         return UNKNOWN
+
+    def _appended(self, cls: cst.ClassDef, name: str) -> Iterator[Value]:
+        """What the class's methods append to a list of modules."""
+        for function in cls.body.body:
+            if not isinstance(function, cst.FunctionDef):
+                continue
+            for statement in statements_in(function.body):
+                call = statement.value if isinstance(statement, cst.Expr) else None
+                if isinstance(call, cst.Call) and len(call.args) == 1 and isinstance(call.func, cst.Attribute):
+                    held = call.func.value
+                    if call.func.attr.value != "append" or not isinstance(held, cst.Attribute):
+                        continue
+                    if held.attr.value == name and is_self(held.value, function):
+                        frame = self._frame_before(cls, function, statement)
+                        yield self.value(call.args[0].value, frame, State())
+
+    def library_base(self, cls: cst.ClassDef) -> str | None:
+        """The module of a library that a class derives from."""
+        for argument in cls.bases:
+            base = self.value(argument.value, self.module, State())
+            if isinstance(base, Named) and base.name.startswith("torch.nn."):
+                return base.name
+        return None
 
     def _assignments(self, cls: cst.ClassDef) -> dict[str, list[Assignment]]:
         if cls not in self._assigned:

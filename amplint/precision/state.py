@@ -112,6 +112,7 @@ class Frame:
         self.function, self.parent = function, parent
         self.values: dict[str, Value] = {}
         self.returned: list[Value] = []
+        self.pending: list[tuple[Value, cst.CSTNode]] = []  # contexts that are entered by a call
 
     def get(self, name: str) -> Value | None:
         """The value of a name or of a dotted name that was assigned to; None where it has none here."""

@@ -18,6 +18,7 @@ from amplint.precision.values import (
     Constant,
     Function,
     Items,
+    Made,
     Tensor,
     Value,
 )
@@ -38,6 +39,9 @@ class Statements(Functions):
         for statement in statements:
             if isinstance(statement, cst.SimpleStatementLine):
                 ended = any([self.small(small, frame, state) for small in statement.body])
+                while frame.pending:
+                    value, place = frame.pending.pop(0)
+                    state = self.enter(value, place, place, state)
             elif isinstance(statement, cst.FunctionDef):
                 self.define(statement, frame)
                 if frame is not self.module:
@@ -210,6 +214,8 @@ class Statements(Functions):
 
     def _unpack(self, target: cst.Tuple | cst.List, value: Value, frame: Frame, state: State) -> None:
         elements = target.elements
+        if isinstance(value, Made) and value.parts:
+            value = Items(value.parts)
         exact = isinstance(value, Items) and len(value.values) == len(elements)
         for index, element in enumerate(elements):
             part = value.values[index] if exact and isinstance(value, Items) else element_of(value)
