@@ -11,12 +11,16 @@ from pathlib import Path
 import pytest
 from programs import program, program_of_several
 
+from amplint.documents import Document
+from amplint.fixer import Fixer
 from amplint.flow import explore
+from amplint.registry import installed
 from amplint.syntax.names import Names
 from amplint.syntax.tree import SyntaxTree
 
 torch = pytest.importorskip("torch")
 
+RULES = [rule for rule in installed().rules if rule.code.startswith(("AMP1", "AMP301", "AMP302"))]
 UNSEEN = {"AMP112"}
 """What no run can show: whether a number is taken for the loss."""
 RUNS = 12
@@ -92,8 +96,26 @@ def test_explorer_invents_nothing_about_several_optimizers(tmp_path: Path) -> No
     assert disagreements(15, tmp_path / "program.py", program_of_several, all_found=False) == []
 
 
+def still_wrong(count: int, path: Path) -> list[str]:
+    """The faulty programs that ``--fix`` leaves without a finding and that misuse the scaler all the same."""
+    wrong = []
+    for seed in seeds(count):
+        source = program(seed)
+        fixed = Fixer(RULES, RULES).fix(Document(str(path), source))
+        if fixed.healed and not fixed.remaining.findings:
+            real, breaks = seen(fixed.document.text, path)
+            if real or (breaks and not seen(source, path)[1]):
+                wrong.append(f"seed {seed}: {sorted(real)}\n{fixed.document.text}")
+    return wrong
+
+
+def test_fixed_programs_run_without_misuse(tmp_path: Path) -> None:
+    assert still_wrong(25, tmp_path / "program.py") == []
+
+
 @pytest.mark.slow
 def test_explorer_and_watch_agree_at_length(tmp_path: Path) -> None:
     count = int(os.environ.get("AMPLINT_PROGRAMS", "2000"))
     assert disagreements(count, tmp_path / "program.py", program) == []
     assert disagreements(count // 4, tmp_path / "program.py", program_of_several, all_found=False) == []
+    assert still_wrong(count // 4, tmp_path / "program.py") == []
