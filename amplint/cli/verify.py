@@ -27,6 +27,13 @@ class _Script(click.Path):
 @click.option(
     "--self-test", is_flag=True, help="Run a small reference training instead, and compare it with its record."
 )
+@click.option(
+    "--stand-in",
+    "stand_in",
+    multiple=True,
+    metavar="FILE[::FUNCTION]",
+    help="Run only the training loops of FILE, with stand-ins for all that they need; repeatable.",
+)
 @click.pass_context
 def verify(
     context: click.Context,
@@ -35,6 +42,7 @@ def verify(
     device: str,
     timeout: float | None,
     self_test: bool,
+    stand_in: tuple[str, ...],
 ) -> None:
     """Run SCRIPT with ARGS under watch and report the misuse of AMP that really happens.
 
@@ -46,9 +54,9 @@ def verify(
     """
     from importlib.util import find_spec
 
-    if self_test and script is not None:
-        raise click.UsageError("--self-test takes no script")
-    if not self_test and script is None:
+    if (self_test or stand_in) and script is not None:
+        raise click.UsageError("--self-test and --stand-in take no script")
+    if not self_test and not stand_in and script is None:
         raise click.UsageError("Missing argument 'SCRIPT'.")
     if find_spec("torch") is None:
         click.echo("amplint: verify runs PyTorch, which is not installed: pip install 'amplint[runtime]'", err=True)
@@ -57,6 +65,10 @@ def verify(
         from amplint.harness.self_test import main as test
 
         context.exit(test())
+    if stand_in:
+        from amplint.harness.standins.command import main as rehearse
+
+        context.exit(rehearse(stand_in))
     from amplint.harness.verify import main
 
     assert script is not None

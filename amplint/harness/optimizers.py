@@ -29,8 +29,8 @@ class Optimizers:
         self._unhooked: Any = WeakIdKeyDictionary()
         self._handles: list[RemovableHandle] = []
 
-    def install(self, patches: Patches) -> None:
-        """Meet the optimizers that there are and those that will be made."""
+    def install(self, patches: Patches, existing: bool = True) -> None:
+        """Meet the optimizers that will be made, and those that there are if ``existing``."""
         add_param_group = Optimizer.add_param_group
 
         def add(optimizer: Optimizer, param_group: dict[str, Any]) -> None:
@@ -39,7 +39,7 @@ class Optimizers:
             self._own(optimizer)
 
         patches.set(Optimizer, "add_param_group", add)
-        for candidate in gc.get_objects():
+        for candidate in gc.get_objects() if existing else ():
             if issubclass(type(candidate), Optimizer):
                 self.key(candidate)
 

@@ -25,18 +25,18 @@ __all__ = ["Observation", "Report", "watch"]
 
 
 @contextlib.contextmanager
-def watch(report: Report | None = None) -> Iterator[Report]:
+def watch(report: Report | None = None, *, existing: bool = True) -> Iterator[Report]:
     """Report the misuse of gradient scalers that happens inside this context, as it happens.
 
     Nothing that the program computes changes, and outside everything is as it was, also after an exception. The
     report is complete when the context has ended; scalers made inside are then taken to be done with.
-    A ``report`` that is given is added to.
+    A ``report`` that is given is added to. Optimizers that were there before are looked for only if ``existing``.
     """
     report = Report() if report is None else report
     watcher = _Watcher(report)
     with Patches() as patches:
         try:
-            watcher.install(patches)
+            watcher.install(patches, existing)
             with watcher.reads:
                 yield report
             watcher.end()
@@ -58,9 +58,9 @@ class _Watcher:
         self._optimizers = Optimizers(lambda parameter: self._backwards.grown(self._optimizers.owners(parameter)))
         self.reads = GradientReads(self._carries_scale, self._clipped, self._used)
 
-    def install(self, patches: Patches) -> None:
+    def install(self, patches: Patches, existing: bool) -> None:
         """Begin to listen."""
-        self._optimizers.install(patches)
+        self._optimizers.install(patches, existing)
         self._scalers.install(patches)
         self._backwards.install(patches)
         self._install_zero_grad(patches)

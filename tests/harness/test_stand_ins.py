@@ -1,0 +1,166 @@
+"""Training loops run with stand-ins: what is wrong shows, what is right does not, and nothing outside is reached."""
+
+from __future__ import annotations
+
+import os
+import textwrap
+from pathlib import Path
+
+import pytest
+from runs import FIXTURES
+
+from amplint.harness.standins import NothingToRun, rehearse
+from amplint.harness.standins.command import main
+from amplint.harness.standins.guard import Refused, guard
+
+
+def codes(source: str, wanted: str | None = None) -> set[tuple[str, int]]:
+    rehearsals = rehearse(textwrap.dedent(source), "loop.py", wanted)
+    assert all(rehearsal.reached for rehearsal in rehearsals)
+    return {(seen.code, seen.row) for rehearsal in rehearsals for seen in rehearsal.seen.values()}
+
+
+STEP = """
+    import torch
+    from data import loader
+    from models import build
+
+    class Engine:
+        def __init__(self, args):
+            self.model = build(args).to(args.device)
+            self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=args.lr)
+            self.scaler = torch.amp.GradScaler("cuda", enabled=args.amp)
+
+        def epoch(self, criterion, accumulate):
+            for index, (images, labels) in enumerate(loader):
+                with torch.autocast("cuda"):
+                    loss = criterion(self.model(images), labels) / accumulate
+                self.scaler.scale(loss).backward()
+                if (index + 1) % accumulate == 0:
+                    {step}
+                    self.optimizer.zero_grad()
+"""
+
+
+@pytest.mark.parametrize(
+    ("step", "expected"),
+    [
+        ("self.scaler.step(self.optimizer); self.scaler.update()", set()),
+        ("self.optimizer.step()", {("AMP101", 18)}),
+        ("self.scaler.step(self.optimizer)", {("AMP102", 18)}),
+        (
+            "torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0); "
+            "self.scaler.step(self.optimizer); self.scaler.update()",
+            {("AMP103", 18)},
+        ),
+        (
+            "self.scaler.unscale_(self.optimizer); torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0); "
+            "self.scaler.step(self.optimizer); self.scaler.update()",
+            set(),
+        ),
+    ],
+)
+def test_a_method_runs_without_its_data_and_model(step: str, expected: set[tuple[str, int]]) -> None:
+    assert codes(STEP.format(step=step)) == expected
+
+
+def test_conditions_are_tried_both_ways() -> None:
+    source = """
+        def train(model, loader, optimizer, scaler, criterion, config):
+            for x, y in loader:
+                loss = criterion(model(x), y)
+                scaler.scale(loss).backward()
+                if config.unusual and not config.usual:
+                    optimizer.step()
+                else:
+                    scaler.step(optimizer)
+                    scaler.update()
+                optimizer.zero_grad()
+    """
+    assert ("AMP101", 7) in codes(source)
+
+
+def test_gradients_flow_only_where_the_program_lets_them() -> None:
+    source = """
+        import torch
+
+        def gan(G, D, loader, bce):
+            opt_g, opt_d = torch.optim.Adam(G.parameters()), torch.optim.Adam(D.parameters())
+            scaler = torch.amp.GradScaler("cuda")
+            for real in loader:
+                fake = G(torch.randn(8, 4))
+                opt_d.zero_grad()
+                scaler.scale(bce(D(real)) + bce(D(fake.detach()))).backward()
+                scaler.step(opt_d)
+                opt_g.zero_grad()
+                scaler.scale(bce(D(fake))).backward()
+                scaler.step(opt_g)
+                scaler.update()
+    """
+    assert codes(source) == set()
+    assert codes(source.replace("scaler.step(opt_g)", "opt_g.step()")) == {("AMP101", 14)}
+
+
+RUNNABLE = [
+    path
+    for path in sorted(FIXTURES.glob("*/*.py"))
+    if path.parent.name in ("clean", "step-bypasses-scaler", "missing-update")
+]
+
+
+@pytest.mark.parametrize("path", RUNNABLE, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_fixtures(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(path)]) == int(path.stem.endswith(".before"))
+    out = capsys.readouterr().out
+    assert out.splitlines()[-1].startswith("Ran ")
+
+
+REACHES = {
+    "write": "open('written', 'w').write('x')",
+    "pathlib": "from pathlib import Path; Path('written').write_text('x')",
+    "torch": "torch.save(model.state_dict(), 'written')",
+    "system": "import os; os.system('touch written')",
+    "real os": "import contextlib; contextlib.os.system('touch written')",
+    "real open": "import contextlib; contextlib.os.open('written', contextlib.os.O_CREAT | contextlib.os.O_WRONLY)",
+    "subprocess": "import subprocess; subprocess.run(['touch', 'written'])",
+    "user module": "import beside",
+    "dynamic import": "import importlib; importlib.import_module('beside')",
+    "eval": 'eval(\'open("written", "w")\')',
+    "network": "import socket; socket.create_connection(('127.0.0.1', 1))",
+}
+
+
+@pytest.mark.parametrize("statement", REACHES.values(), ids=REACHES.keys())
+def test_nothing_outside_is_reached(statement: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "beside.py").write_text("open('written', 'w')\n")
+    body = f"def train(model, scaler, optimizer):\n    {statement}\n    optimizer.step()\n"
+    body = "import torch\nopen('written', 'w')\n" + body
+    (rehearsal,) = rehearse(body, str(tmp_path / "loop.py"), "train")
+    assert [path.name for path in tmp_path.iterdir() if path.name != "__pycache__"] == ["beside.py"]
+    assert rehearsal.finished or "outside" in rehearsal.obstacle
+
+
+def test_the_guard_itself(tmp_path: Path) -> None:
+    with guard():
+        for reach in (lambda: open(tmp_path / "x", "w"), lambda: open(__file__), lambda: os.mkdir(tmp_path / "y")):
+            with pytest.raises(Refused):
+                reach()
+    (tmp_path / "x").write_text("")
+    assert [path.name for path in tmp_path.iterdir()] == ["x"]
+
+
+def test_a_loop_without_end_ends() -> None:
+    assert codes("def train(optimizer, scaler):\n    while True:\n        optimizer.step()\n") == set()
+
+
+def test_functions_are_found_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(textwrap.dedent(STEP.format(step="self.optimizer.step()")))
+    assert main([f"{script}::Engine.epoch"]) == 1
+    assert ":18:" in capsys.readouterr().out
+    with pytest.raises(NothingToRun, match="has no function `fit`"):
+        rehearse(script.read_text(), str(script), "fit")
+    assert main([f"{script}::fit"]) == 2
+    assert main([str(tmp_path / "absent.py")]) == 2
