@@ -175,10 +175,7 @@ def _instance(cls: Any, world: World) -> Any:
 
 def _invoke(function: Any, instance: Any, world: World) -> Any:
     """Call ``function`` with stand-ins for what it has no default of; those that it has may be anything as well."""
-    target = getattr(function, "__init__") if isinstance(function, type) else getattr(function, "__wrapped__", function)
-    parameters = list(inspect.signature(target).parameters.values())
-    if isinstance(function, type):
-        parameters = parameters[1:]
+    parameters = list(inspect.signature(function).parameters.values())
     args: list[Any] = []
     kwargs: dict[str, Any] = {}
     if instance is not None:
