@@ -11,9 +11,9 @@ Finds an `autocast` that is named or built, and whose region is never entered:
 
 ## Why is this bad?
 `with autocast:` raises, as does the bare decorator `@torch.autocast`. The bare decorator of `torch.cuda.amp` is silent
-where the function is defined: the function becomes a region that takes it for `enabled`, and a call of it with one
-argument returns another wrapper, where the result was expected. A region that is only built changes nothing: the model
-runs in float32.
+where the function is defined: the function becomes a region that takes it for `enabled`. A call of it raises a
+`TypeError`, or, with a model for its argument, returns a wrapper of the model where the result was expected. A region
+that is only built changes nothing: the model runs in float32.
 
 ## Example
 ```python

@@ -95,6 +95,28 @@ def test_a_scaler_that_silently_takes_a_value_for_another(
     assert fixed(f"import torch\nscaler = {call}\n") == f"import torch\nscaler = {after}\n"
 
 
+def test_a_scale_of_zero_makes_every_weight_nan() -> None:
+    model = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler("cpu", False)  # type: ignore[arg-type]
+    scaler.scale(model(torch.ones(4, 2)).mean()).backward()
+    scaler.step(optimizer)
+    assert model.weight.isnan().all()
+
+
+def test_the_old_bare_decorator_is_silent_until_it_is_called() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+
+        @torch.cuda.amp.autocast
+        def width(model: torch.nn.Linear) -> int:
+            return model.in_features
+
+    assert callable(width(torch.nn.Linear(2, 1)))  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        width(torch.ones(1))  # type: ignore[type-var]
+
+
 def test_unsafe_fixes() -> None:
     program = """
     import torch
