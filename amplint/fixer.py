@@ -10,13 +10,15 @@ from __future__ import annotations
 import bisect
 import warnings
 from collections import Counter
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from amplint.documents import Document
 from amplint.findings import Applicability, Edit, Finding, Fix, Severity
 from amplint.linter import Result, run_rules, unsuppressed
 from amplint.rule import Context, Rule, TargetTorch
+
+Objector = Callable[[Document, Document, Finding], "str | None"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +46,14 @@ class Fixer:
         target_torch: TargetTorch | None = None,
         *,
         fixable: Container[str] | None = None,
+        object_to: Objector | None = None,
     ) -> None:
-        """``fixable`` are the codes of the rules whose fixes may be offered: of all, where it is None."""
+        """``fixable`` are the codes of the rules whose fixes may be offered: of all, where it is None.
+
+        ``object_to`` is asked before a fix is applied, and may say why it must not be.
+        """
         self._fixable = fixable
+        self._object_to = object_to
         self._selected = tuple(selected)
         self._others = tuple(rule for rule in registered if rule not in self._selected)
         self._target_torch = target_torch
@@ -65,6 +72,9 @@ class Fixer:
         while True:
             trials = _Trials(self, document)
             result = self._lint(trials)
+            if self._object_to is not None:
+                heard = tuple(self._without_objection(document, finding, unsafe) for finding in result.findings)
+                result = replace(result, findings=heard)
             wanted = [
                 _Proposal(finding, finding.fix)
                 for finding in result.findings
@@ -75,6 +85,13 @@ class Fixer:
                 return Fixed(document, tuple(healed), result)
             healed += (proposal.finding for proposal in chosen)
             document = document.edited(_edits(chosen))
+
+    def _without_objection(self, document: Document, finding: Finding, unsafe: bool) -> Finding:
+        fix = finding.fix
+        if self._object_to is None or fix is None or not (unsafe or fix.applicability is Applicability.SAFE):
+            return finding
+        objection = self._object_to(document, document.edited(fix.edits), finding)
+        return finding if objection is None else finding.without_fix(objection)
 
     def _lint(self, trials: _Trials) -> Result:
         document = trials.document

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 from amplint.config import Configuration, Layer, Selection, Settings
 from amplint.discovery import Candidate, Discovery, Problem
@@ -14,6 +15,9 @@ from amplint.documents import Document, DocumentError
 from amplint.findings import Applicability, Finding, Severity
 from amplint.registry import installed
 from amplint.rule import TargetTorch
+
+if TYPE_CHECKING:
+    from amplint.harness.standins.proof import Prover
 
 _POOL_BYTES = 300_000  # below that a process takes longer to start than the files to lint
 
@@ -23,6 +27,7 @@ class Options:
     """What the command line asks of every file, over what the files' own settings say.
 
     ``config_file`` takes the place of every file's own settings, ``isolated`` of all; ``overrides`` come on top.
+    With ``verify`` a fix of what a run can show is applied only if running it with stand-ins shows that it heals.
     """
 
     selection: Selection = field(default_factory=Selection)
@@ -35,6 +40,7 @@ class Options:
     config_file: str | None = None
     isolated: bool = False
     overrides: tuple[Layer, ...] = ()
+    verify: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +77,7 @@ class _Task:
     unsafe_fixes: bool
     fixable: frozenset[str]
     severities: Mapping[str, Severity]
+    verify: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +195,7 @@ class Project:
             self.unsafe_fixes(settings),
             resolved.fixable,
             resolved.severities,
+            self._options.verify,
         )
 
 
@@ -208,7 +216,9 @@ def _treat(document: Document, task: _Task) -> Report:
 
     registered = installed().rules
     selected = [rule for rule in registered if rule.code in task.codes]
-    fixer = Fixer(selected, registered, task.target_torch, fixable=task.fixable)
+    prover = _prover() if task.fix and task.verify else None
+    object_to = prover.object_to if prover else None
+    fixer = Fixer(selected, registered, task.target_torch, fixable=task.fixable, object_to=object_to)
     if not task.fix:
         result = fixer.lint(document)
         return Report(
@@ -236,6 +246,12 @@ def _treat(document: Document, task: _Task) -> Report:
         unsafe_fixes=task.unsafe_fixes,
         left=fixed.remaining.left,
     )
+
+
+def _prover() -> Prover:
+    from amplint.harness.standins.proof import Prover
+
+    return Prover()
 
 
 def _weighed(findings: tuple[Finding, ...], task: _Task) -> tuple[Finding, ...]:

@@ -69,6 +69,9 @@ def _words(context: click.Context, param: click.Parameter, values: tuple[str, ..
 @click.option("--unsafe-fixes/--no-unsafe-fixes", default=None, help="Let fixes change numerics or structure, too.")
 @click.option("--fix-only/--no-fix-only", default=False, help="Apply fixes, and say nothing of what remains.")
 @click.option("--show-fixes/--no-show-fixes", default=False, help="List what was fixed.")
+@click.option(
+    "--verify", is_flag=True, help="Keep a fix of the protocol only if running it with stand-ins shows that it heals."
+)
 @click.option("--diff", is_flag=True, help="Print what --fix would change, and write nothing.")
 @click.option(
     "--select",
@@ -177,6 +180,7 @@ def check(
     unsafe_fixes: bool | None,
     fix_only: bool,
     show_fixes: bool,
+    verify: bool,
     diff: bool,
     select: tuple[str, ...] | None,
     ignore: tuple[str, ...] | None,
@@ -235,6 +239,17 @@ def check(
     if add_noqa and (stdin or diff or fix or fix_only or baseline is not None):
         raise click.UsageError("--add-noqa is for files, and cannot be used with --fix, --diff or --baseline")
     fixing = diff or fix_only or bool(fix)
+    if verify:
+        from importlib.util import find_spec
+
+        if not fixing:
+            raise click.UsageError("--verify is for fixes: use it with --fix or --diff; `amplint verify` runs a script")
+        if find_spec("torch") is None:
+            print(
+                "amplint: --verify runs PyTorch, which is not installed: pip install 'amplint[runtime]'",
+                file=sys.stderr,
+            )
+            context.exit(2)
     if watch:
         from amplint.cli import watching
 
@@ -265,6 +280,7 @@ def check(
         config_file=file,
         isolated=isolated,
         overrides=overrides,
+        verify=verify,
     )
     try:
         project = Project(options)
@@ -312,6 +328,10 @@ def check(
         if add_noqa or write_baseline:
             context.exit(2 if complain(results) else 0)
     code = presentation.present(results)
+    if verify and not quiet and not silent:
+        from amplint.cli.executing import narrate as narrate_runs
+
+        narrate_runs(results)
     if paths and not stdin and not os.path.lexists(paths[0]):
         _suggest_command(context, paths[0])
     if verbose:
