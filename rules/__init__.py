@@ -43,6 +43,8 @@ from amplint.rules.protocol.amp112_scaled_loss_used import ScaledLossUsed
 from amplint.rules.protocol.amp113_closure_with_scaler import ClosureWithScaler
 from amplint.rules.protocol.amp114_scaler_recreated import ScalerRecreated
 from amplint.rules.protocol.amp116_scheduler_before_step import SchedulerBeforeStep
+from amplint.rules.protocol.amp117_bf16_with_scaler import Bf16WithScaler
+from amplint.rules.protocol.amp120_unused_scaler import UnusedScaler
 from amplint.rules.protocol.amp121_wrong_scaler_argument import WrongScalerArgument
 from amplint.rules.protocol.amp124_scaled_grad_penalty import ScaledGradPenalty
 from amplint.rules.protocol.amp125_scaler_maybe_undefined import ScalerMaybeUndefined
@@ -64,6 +66,8 @@ RULES: tuple[type[Rule], ...] = (
     ClosureWithScaler,
     ScalerRecreated,
     SchedulerBeforeStep,
+    Bf16WithScaler,
+    UnusedScaler,
     WrongScalerArgument,
     ScaledGradPenalty,
     ScalerMaybeUndefined,

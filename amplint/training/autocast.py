@@ -112,7 +112,7 @@ class Autocasts:
 
     def is_inference(self, node: cst.CSTNode) -> bool:
         """Whether ``node`` runs without gradients, or in a function whose name says so."""
-        for parent, _ in self.places.around(node):
+        for parent in (node, *self.names.ancestors(node)):
             if isinstance(parent, cst.With):
                 if any(self._is_no_grad(item.item) for item in parent.items):
                     return True
@@ -121,7 +121,7 @@ class Autocasts:
                     return True
                 if _INFERENCE_WORDS & set(parent.name.value.lower().split("_")):
                     return True
-        return isinstance(node, cst.With) and any(self._is_no_grad(item.item) for item in node.items)
+        return False
 
     def dtypes(self, region: Region) -> list[Choice]:
         """The dtypes that a region may run in."""

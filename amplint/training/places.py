@@ -50,6 +50,8 @@ class Places:
         self.classes: list[cst.ClassDef] = []
         self.functions: list[cst.FunctionDef] = []
         self.with_items: list[cst.WithItem] = []
+        self.declared: set[str] = set()
+        """The names that some function declares global or nonlocal."""
         self._calls: dict[str, list[cst.Call]] = defaultdict(list)
         self._targets: dict[str, list[cst.Attribute]] = defaultdict(list)
         self._returned: dict[cst.CSTNode, list[cst.BaseExpression]] = defaultdict(list)
@@ -311,6 +313,9 @@ class Places:
             if isinstance(star, cst.Param):
                 self._owners[star] = node
 
+    def _declaration(self, node: cst.Global | cst.Nonlocal) -> None:
+        self.declared.update(item.name.value for item in node.names)
+
     def _return(self, node: cst.Return) -> None:
         function = self.function_around(node)
         if function is not None and node.value is not None:
@@ -383,7 +388,9 @@ _VISITS: dict[type, Callable[..., None]] = {
     cst.ClassDef: Places._class,
     cst.For: Places._loop,
     cst.FunctionDef: Places._function,
+    cst.Global: Places._declaration,
     cst.Lambda: Places._lambda,
+    cst.Nonlocal: Places._declaration,
     cst.Return: Places._return,
     cst.WithItem: Places._with_item,
 }

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 
+import libcst as cst
+
 from amplint.syntax.names import Names
 from amplint.training.autocast import Autocasts
 from amplint.training.conditions import Conditions
@@ -19,6 +21,16 @@ class Training:
     def __init__(self, names: Names) -> None:
         self.names = names
         self.tree = names.tree
+
+    @functools.cached_property
+    def is_script(self) -> bool:
+        """Whether the document is one that is run, so that no other is likely to import its names."""
+        for statement in self.tree.module.body:
+            if isinstance(statement, (cst.For, cst.While)):
+                return True
+            if isinstance(statement, cst.If) and "__name__" in self.tree.code(statement.test):
+                return True
+        return False
 
     @functools.cached_property
     def places(self) -> Places:
