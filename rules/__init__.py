@@ -42,6 +42,7 @@ from amplint.rules.protocol.amp111_double_scale import DoubleScale
 from amplint.rules.protocol.amp112_scaled_loss_used import ScaledLossUsed
 from amplint.rules.protocol.amp113_closure_with_scaler import ClosureWithScaler
 from amplint.rules.protocol.amp114_scaler_recreated import ScalerRecreated
+from amplint.rules.protocol.amp115_scaler_not_checkpointed import ScalerNotCheckpointed
 from amplint.rules.protocol.amp116_scheduler_before_step import SchedulerBeforeStep
 from amplint.rules.protocol.amp117_bf16_with_scaler import Bf16WithScaler
 from amplint.rules.protocol.amp120_unused_scaler import UnusedScaler
@@ -65,6 +66,7 @@ RULES: tuple[type[Rule], ...] = (
     ScaledLossUsed,
     ClosureWithScaler,
     ScalerRecreated,
+    ScalerNotCheckpointed,
     SchedulerBeforeStep,
     Bf16WithScaler,
     UnusedScaler,

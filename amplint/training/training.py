@@ -8,6 +8,7 @@ import libcst as cst
 
 from amplint.syntax.names import Names
 from amplint.training.autocast import Autocasts
+from amplint.training.checkpoints import Checkpoints
 from amplint.training.conditions import Conditions
 from amplint.training.lifetimes import Lifetimes
 from amplint.training.origins import Origins
@@ -56,6 +57,11 @@ class Training:
     def scalers(self) -> Scalers:
         """The gradient scalers."""
         return Scalers(self.names, self.places, self.origins)
+
+    @functools.cached_property
+    def checkpoints(self) -> Checkpoints:
+        """What is saved."""
+        return Checkpoints(self.places, self.origins, self.scalers)
 
     @functools.cached_property
     def autocasts(self) -> Autocasts:
