@@ -27,7 +27,8 @@ scheduler.step()
 ```
 
 ## Fix safety
-The fix is safe: it moves the call behind the update.
+The fix is unsafe: it moves the call behind the update, by which every step is made with the learning rate that the
+schedule has before it.
 
 ## References
 - [Automatic mixed precision examples](https://docs.pytorch.org/docs/stable/notes/amp_examples.html)
@@ -59,9 +60,13 @@ class SchedulerBeforeStep(ViolationRule):
 
     def candidates(self, intent: Intent, found: Found, scaler: str) -> tuple[Fix | None, ...]:
         """The scheduler's step moved behind the update."""
+        from dataclasses import replace
+
+        from amplint.findings import Applicability
         from amplint.flow.intent import bundle
         from amplint.flow.repairs import last_update_after, move_after
 
         step = found.violation.causes[0].site
         place = last_update_after(intent, step, scaler)
-        return (bundle("Move it behind the step", move_after(intent, found.violation.site, place)),)
+        fix = bundle("Move it behind the step", move_after(intent, found.violation.site, place))
+        return (None if fix is None else replace(fix, applicability=Applicability.UNSAFE),)
