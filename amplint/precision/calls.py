@@ -324,6 +324,9 @@ class Calls(Objects):
             return arguments.positional[0]
         if name.startswith("torch.nn.") and last[:1].isupper() and last not in ("Parameter",):
             return Made(name, parts=self._parts(last, arguments))
+        if name in ("torch.nn.Parameter", "torch.nn.parameter.Parameter"):
+            of = promote(arguments.positional[:1])
+            return of if isinstance(of, Tensor) else Tensor("float32")
         if name.startswith(FUNCTION_MODULES):
             return self._torch_function(callee, node, arguments, frame, state)
         if last[:1].isupper():

@@ -88,6 +88,8 @@ def lowered(entered: Entered, node: cst.CSTNode) -> Value:
 
 def halved(value: Value) -> Value:
     """A module after ``half()``."""
+    if isinstance(value, Tensor) and value.dtype == "float32":
+        return Tensor("float16", value.certain, value.origin)
     return replace(value, half=True) if isinstance(value, (Made, Instance)) else value
 
 

@@ -90,6 +90,7 @@ class Expressions(ABC):
         self.memory: dict[object, Value] = {}
         self.attributes: dict[tuple[cst.ClassDef, str], Value] = {}
         self._assigned: dict[cst.ClassDef, dict[str, list[Assignment]]] = {}
+        self._names_of: dict[cst.CSTNode, frozenset[str]] = {}
         self.called: set[cst.CSTNode] = set()
         self.own_models: list[cst.ClassDef] = []
         self._half_models: dict[Autocast, bool] = {}
@@ -324,9 +325,15 @@ class Expressions(ABC):
             return Tensor("float32")
         return promote(operands) if kind is Treatment.KEEP else UNKNOWN
 
+    def names_of(self, test: cst.BaseExpression) -> frozenset[str]:
+        """The names that decide a condition."""
+        if test not in self._names_of:
+            self._names_of[test] = frozenset(regions.names_in(test)) - {"None", "True", "False"}
+        return self._names_of[test]
+
     def doubt(self, test: cst.BaseExpression, state: State) -> State:
         """Inside of a condition. In a region, one on what switches it, or on dtypes, may exclude the region."""
-        names = frozenset(regions.names_in(test)) - {"None", "True", "False"}
+        names = self.names_of(test)
         flags = {name for entered in state.entered for name in entered.autocast.flags}
         doubtful = bool(flags & names) or any(map(PRECISION_TEST.search, names))
         doubts = state.doubts | {test} if doubtful else state.doubts

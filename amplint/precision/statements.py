@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import libcst as cst
 
-from amplint.precision import regions
 from amplint.precision.code import leaves
 from amplint.precision.dtypes import element_of, join_names
 from amplint.precision.functions import Functions
@@ -129,7 +128,7 @@ class Statements(Functions):
         if other_ended and not ended:
             frame.values = after
         elif not ended:
-            frame.values = join_names(after, frame.values, frozenset(regions.names_in(node.test)))
+            frame.values = join_names(after, frame.values, self.names_of(node.test))
         return ended and other_ended
 
     def _orelse(self, orelse: cst.If | cst.Else | None, frame: Frame, state: State) -> bool:

@@ -3,7 +3,7 @@
 ## What it does
 Finds an `autograd.Function` that multiplies matrices or convolves in its forward and backward, is applied under
 autocast, and lacks `custom_fwd` and `custom_bwd`, or the latter; and one whose backward has `custom_bwd` while its
-forward lacks `custom_fwd`. One that casts by itself, or that is given half tensors only, is left alone.
+forward lacks `custom_fwd`. One that casts by itself, or that may be given half tensors only, is left alone.
 
 ## Why is this bad?
 Autocast is on in the forward and off in the backward. The gradient comes back in half and meets the float32 tensors
@@ -69,6 +69,7 @@ if TYPE_CHECKING:
 
 _HARMLESS = {"staticmethod", "once_differentiable"}
 _CASTS = re.compile(r"\.(to|type|type_as|half|float|bfloat16)\(|autocast|dtype")
+_WEIGHTS = {"weight", "weights", "w", "W", "kernel", "filter", "filters"}
 _SINCE_CUSTOM = (2, 4)
 
 
@@ -164,8 +165,14 @@ class _Function:
 
         assert self.forward is not None and self.backward is not None
         tensors = [value for value in use.operands if not isinstance(value, (Constant, Number))]
-        if tensors and all(isinstance(value, Tensor) and value.is_half and value.certain for value in tensors):
+        if all(isinstance(value, Tensor) and value.is_half and value.certain for value in tensors):
             return False
+        names = {param.name.value for param in self.forward.params.params}
+        if (
+            not any(isinstance(value, Tensor) and value.dtype == "float32" for value in tensors)
+            and not names & _WEIGHTS
+        ):
+            return False  # all of them may be half
         forward, backward = (self.context.tree.code(method.body) for method in (self.forward, self.backward))
         if self.forward_custom is not None and "cast_inputs" in self.context.tree.code(self.forward_custom):
             return False

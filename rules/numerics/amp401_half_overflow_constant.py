@@ -59,10 +59,11 @@ _FILLING = {
     "index_fill_": (3, "value"),
     "full_like": (1, "fill_value"),
     "new_full": (2, "fill_value"),
+    "new_tensor": (1, "data"),
     "pad": (3, "value"),
 }
 _MADE = {"full": (1, "fill_value"), "tensor": (0, "data"), "as_tensor": (0, "data")}
-_RAISING = {*_FILLING, "full"}
+_RAISING = {*_FILLING, "full"} - {"new_tensor"}
 
 
 class HalfOverflowConstant(Rule):

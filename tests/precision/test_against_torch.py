@@ -72,11 +72,14 @@ class Net(nn.Module):
         self.body = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 8))
         self.norm = nn.LayerNorm(8)
         self.scale = 8 ** -0.5
+        self.bias = nn.Parameter(torch.zeros(8))
 
     def forward(self, x, widen=False):
         h = self.body(x)
         probe("sequential", h)
         probe("layer norm", self.norm(h))
+        probe("parameter", self.bias)
+        probe("half and a parameter", h + self.bias)
         if widen:
             return self.norm(h)
         return h * self.scale
