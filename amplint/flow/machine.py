@@ -9,7 +9,7 @@ from amplint.flow import program as ir
 from amplint.flow.evidence import Evidence
 from amplint.flow.paths import Path, Route
 from amplint.flow.values import Key, LearntMore, Value, parts_of, spelled_out
-from amplint.protocol import Event, EventKind, Stage, Violation, advance
+from amplint.protocol import UNSEEN, Event, EventKind, Stage, Violation, advance
 
 MAX_STEPS = 6_000
 """Statements run for one root before the explorer leaves it."""
@@ -20,6 +20,9 @@ MAX_DEPTH = 8
 
 
 _USES_OF_A_SCALER = frozenset({EventKind.UNSCALE, EventKind.SCALER_STEP, EventKind.UPDATE})
+
+_CHANGES_OF_GRADIENTS = frozenset({EventKind.UNSCALE, EventKind.SCALER_STEP, EventKind.CLEAR_GRADS, EventKind.FORGET})
+"""Events after which gradients are no longer what a backward left: nor are they under the object's other names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,22 @@ def is_each(key: Key) -> bool:
     while key[0] in ("item", "variable"):
         key = spelled_out(key[1] if key[0] == "item" else key[3])
     return bool(key[0] == "element")
+
+
+def may_be_the_same(one: Key, other: Key) -> bool:
+    """Whether two keys may stand for one object: one for each element of a collection, the other for some element."""
+    (base, index), (other_base, other_index) = _place(one), _place(other)
+    return one != other and base == other_base and (index is None or other_index is None)
+
+
+def _place(key: Key) -> tuple[Key, Key | None]:
+    """The collection that a key is an element of, and which element: None for each."""
+    spelled = spelled_out(key)
+    if spelled[0] == "element":
+        return spelled[1], None
+    if spelled[0] == "item":
+        return spelled[1], None if is_each(spelled[2]) else spelled[2]
+    return key, None
 
 
 class TooComplex(Exception):
@@ -140,6 +159,9 @@ class Machine:
             for violation in violations:
                 if self.only is None or violation.code == self.only:
                     found.setdefault((violation.code, violation.site), Found(violation, path.detour, path.route))
+        if event.kind in _CHANGES_OF_GRADIENTS:
+            aliases = [k for k in protocol.gradients if any(may_be_the_same(k, o) for o in event.optimizers)]
+            protocol = protocol.with_marks([k for k in aliases if k not in event.optimizers], UNSEEN)
         if event.kind in _USES_OF_A_SCALER:
             return path.but(protocol=protocol, detour=None)
         return path if protocol == path.protocol else path.but(protocol=protocol)
