@@ -10,9 +10,11 @@ from amplint.findings import Applicability, Edit, Fix
 from amplint.flow.intent import Intent, bundle
 from amplint.protocol import Violation
 from amplint.syntax.enclosing import (
+    Insertion,
     ancestors,
     insert_after,
     insert_before,
+    insert_line_before,
     removal,
     statement_of,
     whole_lines,
@@ -42,12 +44,32 @@ def remove(intent: Intent, site: object) -> Edit | None:
 
 
 def add_before(intent: Intent, site: object, code: str) -> Edit | None:
-    """``code`` on lines of its own before the statement of ``site``."""
+    """``code`` on lines of its own before the statement of ``site``, or the loop over parameters that it is in."""
     statement = small_statement(intent, site)
-    insertion = insert_before(intent.tree, statement, code) if statement is not None else None
+    if statement is None:
+        return None
+    loop = _loop_over_parameters(intent, site)
+    if loop is not None:
+        insertion: Insertion | None = insert_line_before(intent.tree, loop, code)
+    else:
+        insertion = insert_before(intent.tree, statement, code)
     if insertion is None:
         return None
     return intent.document.edit(insertion.offset, insertion.offset, insertion.content)
+
+
+def _loop_over_parameters(intent: Intent, site: object) -> cst.For | None:
+    """The outermost loop around ``site`` that does the same to each parameter."""
+    found = None
+    for node in ancestors(intent.tree, intent.report.node(site)):
+        if isinstance(node, (cst.FunctionDef, cst.Lambda)):
+            break
+        if isinstance(node, cst.For):
+            source = intent.tree.code(node.iter)
+            if not any(word in source for word in ("parameters()", "param_groups", "params")):
+                break
+            found = node
+    return found
 
 
 def add_after(intent: Intent, site: object, code: str) -> Edit | None:

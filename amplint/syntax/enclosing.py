@@ -132,7 +132,12 @@ def insert_before(tree: SyntaxTree, statement: cst.BaseSmallStatement, code: str
     line = ancestors(tree, statement)[0]
     if not isinstance(line, cst.SimpleStatementLine) or line.body[0] is not statement:
         return None
-    start = tree.span(line)[0]
+    return insert_line_before(tree, line, code)
+
+
+def insert_line_before(tree: SyntaxTree, statement: cst.CSTNode, code: str) -> Insertion:
+    """Add ``code``, of one line or more, before a whole statement, at its indentation."""
+    start = tree.span(statement)[0]
     indent = tree.text[_line_start(tree.text, start) : start]
     lines = (f"{indent if index else ''}{part}\n" for index, part in enumerate(code.split("\n")))
     return Insertion(start, "".join(lines) + indent)
