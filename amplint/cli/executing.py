@@ -12,7 +12,7 @@ from amplint.project import Report
 
 def narrate(results: Sequence[Report | Problem]) -> None:
     """Print on standard error how many fixes were executed, and the reason for each that was withheld."""
-    from amplint.harness.standins.proof import COULD_NOT_RUN, WATCHED, WITHHELD
+    from amplint.fixer import COULD_NOT_RUN, WATCHED, WITHHELD
 
     applied = executed = withheld = 0
     for report in results:

@@ -75,7 +75,8 @@ def extract(text: str, filename: str, wanted: str | None = None) -> Extract:
     if module:
         roots.append(Root(MODULE, range(1, text.count("\n") + 2)))
     if wanted is not None:
-        roots = [root for root in roots if root.name == wanted or root.name.endswith("." + wanted)]
+        named = [root for root in roots if root.name == wanted]
+        roots = named or [root for root in roots if root.name.endswith("." + wanted)]
         if not roots and wanted in functions:
             roots = [Root(wanted, _rows(functions[wanted]))]
         if not roots:

@@ -6,21 +6,16 @@ from collections import Counter
 
 from amplint.documents import Document
 from amplint.findings import Finding
+from amplint.fixer import COULD_NOT_RUN, WATCHED, WITHHELD
 from amplint.harness.standins.extraction import NothingToRun
 from amplint.harness.standins.rehearsal import Rehearsal, rehearse
-
-WATCHED = frozenset(f"AMP{number}" for number in (101, 102, 103, 104, 105, 106, 107, 109, 110))
-"""The faults that a run shows."""
-
-WITHHELD = "the fix was withheld"
-COULD_NOT_RUN = "could not be run with stand-ins"
 
 
 class Prover:
     """Runs code before and after its fixes with stand-ins."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, str], list[Rehearsal]] = {}
+        self._known: dict[tuple[str, range | None], list[Rehearsal]] = {}
 
     def object_to(self, before: Document, after: Document, finding: Finding) -> str | None:
         """Why the fix that makes ``after`` of ``before`` should not be applied; None where running shows it right.
@@ -33,37 +28,37 @@ class Prover:
         return None if objection is None else f"{WITHHELD}: {objection}"
 
     def _object(self, before: Document, after: Document, finding: Finding) -> str | None:
+        row = finding.start.row
+        tried: list[Rehearsal] = []
         try:
-            earlier = self._rehearsed(before)
+            for rows in (range(row, row + 1), None):  # the function itself, or else any that may call it
+                tried = self._rehearsed(before, rows)
+                if any(_codes(run)[finding.code] for run in tried):
+                    break
         except NothingToRun as error:
             return f"it {COULD_NOT_RUN}: {error}"
-        row = finding.start.row
-        there = [run for run in earlier if row in run.root.rows]
-        names = [run.root.name for run in there if _codes(run)[finding.code]]
-        names = names or [run.root.name for run in earlier if _codes(run)[finding.code]]
-        if not names:
-            stuck = next((run for run in there or earlier if not run.reached), None)
+        faulty = [run for run in tried if _codes(run)[finding.code]]
+        if not faulty:
+            stuck = next((run for run in tried if not run.reached), None)
             if stuck is not None:
                 return f"it {COULD_NOT_RUN}: {stuck.obstacle}"
             return "run with stand-ins, the code did not show the fault"
-        try:
-            later = {run.root.name: run for run in self._rehearsed(after)}
-        except NothingToRun as error:
-            return f"the fixed code {COULD_NOT_RUN}: {error}"
-        for run in earlier:
-            if run.root.name in names:
-                fixed = later.get(run.root.name)
-                objection = _compare(run, fixed, finding.code) if fixed else "the fixed function is gone"
-                if objection:
-                    return objection
+        for run in faulty:
+            try:
+                fixed = rehearse(after.text, after.filename, run.root.name)
+            except NothingToRun as error:
+                return f"the fixed code {COULD_NOT_RUN}: {error}"
+            objection = _compare(run, fixed[0], finding.code)
+            if objection:
+                return objection
         return None
 
-    def _rehearsed(self, document: Document) -> list[Rehearsal]:
-        key = document.filename, document.text
+    def _rehearsed(self, document: Document, rows: range | None) -> list[Rehearsal]:
+        key = document.text, rows
         if key not in self._known:
             if len(self._known) > 8:
                 self._known.clear()
-            self._known[key] = rehearse(document.text, document.filename)
+            self._known[key] = rehearse(document.text, document.filename, rows=rows)
         return self._known[key]
 
 
