@@ -260,14 +260,16 @@ class Calls(Objects):
         key = region.autocast
         if key not in self._half_models:
             self._half_models[key] = True
-            self.muted += 1
             found: list[Value] = []
-            for node in self.own_models:
-                forward = self.attribute(node, "forward")
-                if isinstance(forward, Function):
-                    bound = replace(forward, owner=Instance(node))
-                    found.append(self.call_function(bound, node, None, State(entered=(region,))))
-            self.muted -= 1
+            self.muted += 1
+            try:
+                for node in self.own_models:
+                    forward = self.attribute(node, "forward")
+                    if isinstance(forward, Function):
+                        bound = replace(forward, owner=Instance(node))
+                        found.append(self.call_function(bound, node, None, State(entered=(region,))))
+            finally:
+                self.muted -= 1
             floats = [value for value in found if isinstance(value, Tensor) and not value.is_half]
             self._half_models[key] = not found or len(floats) < len(found)
         return self._half_models[key]

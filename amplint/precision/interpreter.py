@@ -6,6 +6,7 @@ there. Unknown stays unknown: a fact is recorded only where it follows from the 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 
 import libcst as cst
@@ -36,15 +37,24 @@ class Interpreter(Statements):
         classes = [node for node in self.names.parents if isinstance(node, cst.ClassDef)]
         self.report.generators = frozenset(self._generators())
         self.own_models = [node for node in classes if defines(node, "forward") and not defines(node, "backward")]
-        self.block(self.tree.module.body, self.module, State())
+        try:
+            self.block(self.tree.module.body, self.module, State())
+        except RecursionError:  # one statement is nested too deep for Python's own stack
+            for statement in self.tree.module.body:
+                with contextlib.suppress(RecursionError):
+                    self.block([statement], self.module, State())
         for node in list(self.names.parents):
             if isinstance(node, cst.FunctionDef):
-                owner = self._class_of(node)
-                if owner is not None:
-                    self.note_decorators(node, self.module)
-                if owner is not None or self.names.parent(self._line(node)) is None:
-                    self._run_alone(node, owner, self.module)
+                with contextlib.suppress(RecursionError):
+                    self._run_root(node)
         self.report.functions = frozenset(node for node in classes if self.is_autograd_function(node))
+
+    def _run_root(self, node: cst.FunctionDef) -> None:
+        owner = self._class_of(node)
+        if owner is not None:
+            self.note_decorators(node, self.module)
+        if owner is not None or self.names.parent(self._line(node)) is None:
+            self._run_alone(node, owner, self.module)
 
     def _line(self, node: cst.CSTNode) -> cst.CSTNode:
         """The outermost compound statement around a function: only conditions and the like may stand between."""
