@@ -45,6 +45,7 @@ from amplint.rules.protocol.amp114_scaler_recreated import ScalerRecreated
 from amplint.rules.protocol.amp115_scaler_not_checkpointed import ScalerNotCheckpointed
 from amplint.rules.protocol.amp116_scheduler_before_step import SchedulerBeforeStep
 from amplint.rules.protocol.amp117_bf16_with_scaler import Bf16WithScaler
+from amplint.rules.protocol.amp118_fp16_without_scaler import Fp16WithoutScaler
 from amplint.rules.protocol.amp120_unused_scaler import UnusedScaler
 from amplint.rules.protocol.amp121_wrong_scaler_argument import WrongScalerArgument
 from amplint.rules.protocol.amp124_scaled_grad_penalty import ScaledGradPenalty
@@ -69,6 +70,7 @@ RULES: tuple[type[Rule], ...] = (
     ScalerNotCheckpointed,
     SchedulerBeforeStep,
     Bf16WithScaler,
+    Fp16WithoutScaler,
     UnusedScaler,
     WrongScalerArgument,
     ScaledGradPenalty,

@@ -145,6 +145,14 @@ class Places:
                         found[bound] = binding
         return found
 
+    @functools.cached_property
+    def identifiers(self) -> frozenset[str]:
+        """The names, attributes and parameters that the document refers to or defines."""
+        found = {node.value for node in self.names.parents if isinstance(node, cst.Name)}
+        found |= {node.attr.value for node in self.names.parents if isinstance(node, cst.Attribute)}
+        found |= {param.name.value for param in self._owners}
+        return frozenset(found | {imported.name for imported in self.names.imports})
+
     def binding(self, target: cst.CSTNode) -> Binding | None:
         """What a node binds, such as the target of an assignment; None where nothing refers to it."""
         return self._bindings.get(target)

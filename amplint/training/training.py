@@ -6,6 +6,7 @@ import functools
 
 import libcst as cst
 
+from amplint.flow.vocabulary import FRAMEWORKS
 from amplint.syntax.names import Names
 from amplint.training.autocast import Autocasts
 from amplint.training.checkpoints import Checkpoints
@@ -32,6 +33,14 @@ class Training:
             if isinstance(statement, cst.If) and "__name__" in self.tree.code(statement.test):
                 return True
         return False
+
+    @functools.cached_property
+    def uses_framework(self) -> bool:
+        """Whether the document imports a package that owns the scaler."""
+        return any(
+            imported.module.partition(".")[0] in FRAMEWORKS and not imported.module.endswith((".utils", ".logging"))
+            for imported in self.names.imports
+        )
 
     @functools.cached_property
     def places(self) -> Places:
