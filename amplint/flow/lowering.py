@@ -9,7 +9,7 @@ from typing import Any
 import libcst as cst
 
 from amplint.flow import program as ir
-from amplint.flow.vocabulary import AUTOCASTS
+from amplint.flow.vocabulary import AUTOCASTS, ERRORS_OF_MISUSE
 from amplint.syntax.names import Names
 from amplint.syntax.tree import SyntaxTree
 
@@ -162,7 +162,7 @@ class _Lowering:
             handlers.append(self.suite(handler.body))
         orelse = [] if node.orelse is None else self.suite(node.orelse.body)
         final = [] if node.finalbody is None else self.suite(node.finalbody.body)
-        out.append(ir.Try(body, handlers, orelse, final))
+        out.append(ir.Try(body, handlers, orelse, final, _catches_misuse(node)))
 
     def with_(self, node: cst.With, out: list[ir.Statement]) -> None:
         items = []
@@ -521,6 +521,18 @@ def _assigned_attributes(method: ir.Function) -> set[str]:
                 elif isinstance(target, ir.Attribute) and isinstance(target.base, ir.Name) and target.base.id == me:
                     found.add(target.attr)
     return found
+
+
+def _catches_misuse(node: cst.Try | cst.TryStar) -> bool:
+    """Whether a ``try`` holds nothing but one call of the protocol and catches what PyTorch raises for misuse."""
+    line = node.body.body[0] if len(node.body.body) == 1 else None
+    call = line.body[0] if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 else None
+    if not isinstance(call, cst.Expr) or not isinstance(call.value, cst.Call):
+        return False
+    func = call.value.func
+    if not isinstance(func, cst.Attribute) or func.attr.value not in ("step", "unscale_", "update"):
+        return False
+    return any(isinstance(h.type, cst.Name) and h.type.value in ERRORS_OF_MISUSE for h in node.handlers)
 
 
 _ASSOCIATIVE = (cst.Add, cst.Multiply, cst.BitOr, cst.BitAnd, cst.And, cst.Or)

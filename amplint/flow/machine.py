@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from amplint.flow import program as ir
 from amplint.flow.evidence import Evidence
@@ -57,13 +58,13 @@ def is_each(key: Key) -> bool:
     return bool(key[0] == "element")
 
 
-def may_be_the_same(one: Key, other: Key) -> bool:
+def may_be_the_same(one: Any, other: Any) -> bool:
     """Whether two keys may stand for one object: one for each element of a collection, the other for some element."""
     (base, index), (other_base, other_index) = _place(one), _place(other)
     return one != other and base == other_base and (index is None or other_index is None)
 
 
-def _place(key: Key) -> tuple[Key, Key | None]:
+def _place(key: Any) -> tuple[Any, Any]:
     """The collection that a key is an element of, and which element: None for each."""
     spelled = spelled_out(key)
     if spelled[0] == "element":
@@ -160,8 +161,9 @@ class Machine:
                 if self.only is None or violation.code == self.only:
                     found.setdefault((violation.code, violation.site), Found(violation, path.detour, path.route))
         if event.kind in _CHANGES_OF_GRADIENTS:
-            aliases = [k for k in protocol.gradients if any(may_be_the_same(k, o) for o in event.optimizers)]
-            protocol = protocol.with_marks([k for k in aliases if k not in event.optimizers], UNSEEN)
+            others = [key for key in self.universe if key not in event.optimizers]
+            aliases = [key for key in others if any(may_be_the_same(key, known) for known in event.optimizers)]
+            protocol = protocol.with_marks(aliases, UNSEEN)
         if event.kind in _USES_OF_A_SCALER:
             return path.but(protocol=protocol, detour=None)
         return path if protocol == path.protocol else path.but(protocol=protocol)

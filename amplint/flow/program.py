@@ -223,6 +223,8 @@ class Try:
     handlers: list[list[Statement]]
     orelse: list[Statement]
     final: list[Statement]
+    fails: bool = False
+    """Whether the body is nothing but a call whose failure is caught."""
 
 
 @dataclass(slots=True, eq=False)

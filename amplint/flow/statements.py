@@ -28,7 +28,7 @@ from amplint.flow.values import (
     is_made_in,
     key_of,
 )
-from amplint.flow.vocabulary import EXPECTED_FAILURES
+from amplint.flow.vocabulary import ERRORS_OF_MISUSE, EXPECTED_FAILURES
 from amplint.protocol import Event, EventKind, Stage
 
 
@@ -253,7 +253,8 @@ class Statements(Calls):
     def try_(self, node: ir.Try, path: Path, frame: Frame) -> Ends:
         """A handler may start from anywhere in the body, so what the scaler has then seen is unknown."""
         ends: Ends = []
-        for exit, after, value in self.block(node.body, path, frame):
+        body = self.failing(node.body, path, frame) if node.fails else self.block(node.body, path, frame)
+        for exit, after, value in body:
             if exit is Exit.NEXT:
                 ends += self.block(node.orelse, after, frame)
             elif exit is not Exit.RAISE or not node.handlers:
@@ -279,14 +280,18 @@ class Statements(Calls):
                 if node.target is not None:
                     after = self.bind(node.target, entered, after, frame)
                 if _is_expected_failure(node.context):
-                    self.machine.muted += 1
-                    for exit, _, value in self.block(node.body, after, frame):
-                        ends.append((exit, self.machine.forget_all(after), value))
-                    self.machine.muted -= 1
+                    ends += self.failing(node.body, after, frame)
                     ends.append((Exit.NEXT, self.machine.forget_all(after), NONE))
                     continue
                 for exit, last, value in self.block(node.body, after, frame):
                     ends += [(exit, left, value) for left in self.leave(context, entered, node.site, last, frame)]
+        return ends
+
+    def failing(self, body: list[ir.Statement], path: Path, frame: Frame) -> Ends:
+        """A block in which misuse is on purpose."""
+        self.machine.muted += 1
+        ends: Ends = [(exit, self.machine.forget_all(path), value) for exit, _, value in self.block(body, path, frame)]
+        self.machine.muted -= 1
         return ends
 
     def region(self, context: Autocast, site: int, body: list[ir.Statement], path: Path, frame: Frame) -> Ends:
@@ -417,6 +422,8 @@ def _is_expected_failure(node: ir.Expression) -> bool:
     if not isinstance(node, ir.Call) or not isinstance(node.func, (ir.Name, ir.Attribute)):
         return False
     name = node.func.id if isinstance(node.func, ir.Name) else node.func.attr
+    if "contextlib.suppress" in node.func.external:
+        return any(isinstance(given.value, ir.Name) and given.value.id in ERRORS_OF_MISUSE for given in node.args)
     return bool(({name} | node.func.external) & EXPECTED_FAILURES)
 
 

@@ -158,6 +158,9 @@ HARMLESS_DECORATORS = (
 EXPECTED_FAILURES = frozenset({"pytest.raises", "raises", "assertRaises", "assertRaisesRegex", "pytest.warns"})
 """Context managers in which misuse is on purpose."""
 
+ERRORS_OF_MISUSE = frozenset({"RuntimeError", "AssertionError", "AttributeError", "Exception"})
+"""What PyTorch raises where the protocol is broken, or what catches it."""
+
 FRAMEWORKS = frozenset({"accelerate", "deepspeed", "apex", "lightning", "pytorch_lightning", "colossalai", "fairscale"})
 """Packages that own the scaler: one that merely reaches a file that uses them is not taken for PyTorch's."""
 
