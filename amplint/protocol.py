@@ -22,6 +22,8 @@ class EventKind(enum.Enum):
 
     NEW_SCALER = "new-scaler"
     """``scaler`` was made: nothing is recorded in it."""
+    NEW_OPTIMIZER = "new-optimizer"
+    """``optimizers`` were made: their parameters have no gradients yet."""
     BACKWARD = "backward"
     """Gradients were accumulated into ``optimizers``: scaled by ``scaler``, plain where it is None."""
     UNSCALE = "unscale"
@@ -240,6 +242,10 @@ def advance(state: ProtocolState, event: Event) -> Step:
 
 def _new_scaler(state: ProtocolState, event: Event) -> Step:
     return state.with_scaler(event.scaler, ScalerState(complete=True)), ()
+
+
+def _new_optimizer(state: ProtocolState, event: Event) -> Step:
+    return state.with_marks(event.optimizers, frozenset()), ()
 
 
 def _scale(state: ProtocolState, event: Event) -> Step:
@@ -661,6 +667,7 @@ def _retire(state: ProtocolState, event: Event) -> Step:
 
 _TRANSITIONS: dict[EventKind, Callable[[ProtocolState, Event], Step]] = {
     EventKind.NEW_SCALER: _new_scaler,
+    EventKind.NEW_OPTIMIZER: _new_optimizer,
     EventKind.BACKWARD: _backward,
     EventKind.UNSCALE: _unscale,
     EventKind.SCALER_STEP: _scaler_step,

@@ -651,7 +651,9 @@ class Calls(Expressions):
 
     def new_optimizer(self, made: Optimizer, path: Path) -> tuple[Path, Value]:
         """An optimizer, and the path on which any that was made here before is another."""
-        return self.machine.renew(path, [made.key]), self.optimizer(made)
+        optimizer = self.optimizer(made)
+        path = self.machine.renew(path, [made.key])
+        return self.machine.emit(path, Event(EventKind.NEW_OPTIMIZER, optimizers=(made.key,))), optimizer
 
     def new_scaler(
         self, names: frozenset[str], args: list[Value], kwargs: Kwargs, site: int, path: Path, frame: Frame

@@ -261,8 +261,15 @@ def named_parts(key: Key) -> frozenset[Key]:
 
 
 def is_made_in(key: Any, frame: Key) -> bool:
-    """Whether the value of ``key`` was constructed in ``frame``."""
-    return isinstance(key, tuple) and key[0] == "new" and bool(key[2] == frame)
+    """Whether the value of ``key`` was constructed in ``frame``, or in a call that it made."""
+    if not isinstance(key, tuple) or key[0] != "new":
+        return False
+    made = key[2]
+    while made != frame:
+        if made[0] != "frame":
+            return False
+        made = made[2]
+    return True
 
 
 @lru_cache(maxsize=4096)
