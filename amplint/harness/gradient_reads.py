@@ -10,9 +10,10 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakIdKeyDictionary
 
+from amplint.harness.patches import Patches
 from amplint.harness.sites import TORCH, caller
 
-_GET_GRAD: Any = vars(torch._C.TensorBase)["grad"].__get__
+_GRAD: Any = vars(torch._C.TensorBase)["grad"]
 _CLIPPING = os.path.join(TORCH, "nn", "utils", "clip_grad.py")
 _OPTIMIZERS = os.path.join(TORCH, "optim", "")
 
@@ -24,10 +25,11 @@ _HARMLESS = frozenset(
 )
 
 
-class GradientReads(TorchFunctionMode):
+class GradientReads:
     """Tells of gradients that carry a scale: ``clipped`` by PyTorch's functions, or ``used`` by the program's own code.
 
-    Whether there is a gradient, its shape and its clearing are nobody's business: a use is an operation on it.
+    Whether there is a gradient, its shape and its clearing are nobody's business: a use is an operation on it. What is
+    done with gradients is listened to only once the program has got hold of one that carries a scale.
     """
 
     def __init__(
@@ -36,32 +38,50 @@ class GradientReads(TorchFunctionMode):
         clipped: Callable[[torch.Tensor], None],
         used: Callable[[torch.Tensor], None],
     ) -> None:
-        super().__init__()
         self._carries_scale, self._clipped, self._used = carries_scale, clipped, used
         self._seen: Any = WeakIdKeyDictionary()  # gradient that the program got hold of -> its parameter
+        self._mode = _Operations(self._operation)
+        self._listens = False
 
-    def __torch_function__(
-        self, func: Callable[..., Any], types: Sequence[type], args: Sequence[Any] = (), kwargs: Any = None
-    ) -> Any:
-        if func == _GET_GRAD:
-            return self._read(args[0], func(*args))
+    def install(self, patches: Patches) -> None:
+        """Meet every ``tensor.grad``."""
+
+        def get(tensor: torch.Tensor) -> torch.Tensor | None:
+            gradient: torch.Tensor | None = _GRAD.__get__(tensor)
+            if gradient is not None and self._carries_scale(tensor):
+                self._read(tensor, gradient)
+            return gradient
+
+        patches.set(torch.Tensor, "grad", property(get, _GRAD.__set__, _GRAD.__delete__, _GRAD.__doc__))
+
+    def remove(self) -> None:
+        """Cease to listen."""
+        if self._listens:
+            self._listens = False
+            _below_others([mode for mode in _taken_off() if mode is not self._mode])
+
+    def _listen(self) -> None:
+        if not self._listens:
+            self._listens = True
+            _below_others([self._mode, *_taken_off()])  # below all: the program's own contexts end in their order
+
+    def _operation(self, func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         if self._seen:
             self._notice_use(func, args)
-        result = func(*args, **(kwargs or {}))
+        result = func(*args, **kwargs)
         if self._seen and args and _name(func) in _ALIASES and isinstance(result, torch.Tensor):
             parameter = self._seen.get(args[0])
             if parameter is not None:
                 self._seen[result] = parameter
         return result
 
-    def _read(self, parameter: torch.Tensor, gradient: torch.Tensor | None) -> torch.Tensor | None:
-        if gradient is not None and self._carries_scale(parameter):
-            filename = _calling_file()
-            if filename == _CLIPPING:
-                self._clipped(parameter)
-            elif not filename.startswith(TORCH):
-                self._seen[gradient] = parameter
-        return gradient
+    def _read(self, parameter: torch.Tensor, gradient: torch.Tensor) -> None:
+        filename = _calling_file()
+        if filename == _CLIPPING:
+            self._clipped(parameter)
+        elif not filename.startswith(TORCH):
+            self._seen[gradient] = parameter
+            self._listen()
 
     def _notice_use(self, func: Callable[..., Any], args: Sequence[Any]) -> None:
         name = _name(func)
@@ -73,6 +93,36 @@ class GradientReads(TorchFunctionMode):
                 filename = _calling_file()
                 if filename != _CLIPPING and not filename.startswith(_OPTIMIZERS):
                     self._used(parameter)
+
+
+class _Operations(TorchFunctionMode):
+    """Passes every operation through ``perform``."""
+
+    def __init__(self, perform: Callable[[Callable[..., Any], Sequence[Any], dict[str, Any]], Any]) -> None:
+        super().__init__()
+        self._perform = perform
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Sequence[type], args: Sequence[Any] = (), kwargs: Any = None
+    ) -> Any:
+        return self._perform(func, args, kwargs or {})
+
+
+def _taken_off() -> list[Any]:
+    """The modes that were active, outermost first; none is any more."""
+    count = torch._C._len_torch_function_stack()
+    return [torch._C._pop_torch_function_stack() for _ in range(count)][::-1]
+
+
+def _below_others(modes: list[Any]) -> None:
+    for mode in modes:
+        torch._C._push_on_torch_function_stack(mode)
+
+
+def gradient_of(parameter: torch.Tensor) -> torch.Tensor | None:
+    """The gradient of ``parameter``, read by amplint and not by the program."""
+    gradient: torch.Tensor | None = _GRAD.__get__(parameter)
+    return gradient
 
 
 def _calling_file() -> str:

@@ -12,13 +12,14 @@ from torch.optim import Optimizer
 from torch.utils.hooks import RemovableHandle
 from torch.utils.weak import WeakIdKeyDictionary
 
+from amplint.harness.gradient_reads import gradient_of
 from amplint.harness.patches import Patches
 
-OnGradient = Callable[[torch.Tensor], None]
+OnGradient = Callable[[set[int]], None]
 
 
 class Optimizers:
-    """Knows every optimizer by a number, and calls ``on_gradient`` when a parameter's gradient has grown."""
+    """Knows every optimizer by a number, and calls ``on_gradient`` with a parameter's when its gradient has grown."""
 
     def __init__(self, on_gradient: OnGradient) -> None:
         self._on_gradient = on_gradient
@@ -64,8 +65,7 @@ class Optimizers:
 
     def owners(self, parameter: torch.Tensor) -> frozenset[int]:
         """The optimizers that ``parameter`` was given to."""
-        owners: frozenset[int] = self._owners.get(parameter, frozenset())
-        return owners
+        return frozenset(self._owners.get(parameter, ()))
 
     def sharing(self, key: int) -> list[int]:
         """The other optimizers that hold a parameter of the one with the number ``key``."""
@@ -80,7 +80,7 @@ class Optimizers:
     def emptied(self, keys: Iterable[int], cleared: Callable[[torch.Tensor], bool] = lambda _: False) -> list[int]:
         """Those of ``keys`` with no gradient left, where one that was ``cleared`` counts as none."""
         with torch._C.DisableTorchFunction():  # these reads are not the program's
-            return [key for key in keys if all(p.grad is None or cleared(p) for p in self.parameters(key))]
+            return [key for key in keys if all(gradient_of(p) is None or cleared(p) for p in self.parameters(key))]
 
     def hook_parameters(self) -> None:
         """Hook the parameters that have begun to require a gradient."""
@@ -88,7 +88,11 @@ class Optimizers:
             ready = [parameter for parameter in self._unhooked if parameter.requires_grad and parameter.is_leaf]
             for parameter in ready:
                 del self._unhooked[parameter]
-                self._handles.append(parameter.register_post_accumulate_grad_hook(self._on_gradient))
+                self._handles.append(parameter.register_post_accumulate_grad_hook(self._grown(parameter)))
+
+    def _grown(self, parameter: torch.Tensor) -> Callable[[torch.Tensor], None]:
+        owners, on_gradient = self._owners[parameter], self._on_gradient
+        return lambda _: on_gradient(owners)
 
     def _own(self, optimizer: Any) -> None:
         key = self._keys[optimizer]
@@ -96,8 +100,9 @@ class Optimizers:
             for parameter in group["params"]:
                 if parameter not in self._owners:
                     self._unhooked[parameter] = True
-                others = self.owners(parameter) - {key}
-                self._owners[parameter] = others | {key}
+                owners = self._owners.setdefault(parameter, set())
+                others = owners - {key}
+                owners.add(key)
                 for other in others:
                     self._sharing.setdefault(key, set()).add(other)
                     self._sharing.setdefault(other, set()).add(key)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 
 from amplint.harness.sites import Site
-from amplint.protocol import CARRYING, Event, EventKind, ProtocolState, Violation, advance
+from amplint.protocol import CARRYING, Event, EventKind, Mark, ProtocolState, Violation, advance
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,8 @@ class Recorder:
     def __init__(self, report: Report) -> None:
         self.report = report
         self.state = ProtocolState()
+        self.scaled: frozenset[Hashable] = frozenset()
+        """The optimizers whose gradients hold scaled contributions."""
         self._settled: set[object] = set()
         self._said: set[tuple[str, Site]] = set()
 
@@ -72,14 +74,13 @@ class Recorder:
         event = Event(kind, site, scaler, tuple(optimizers), certain)
         if kind is EventKind.UPDATE and scaler is not None:
             self._settled |= self.state.scaler(scaler).sites
+        before = self.state.gradients
         self.state, violations = advance(self.state, event)
+        if self.state.gradients is not before:
+            self.scaled = frozenset(key for key, marks in self.state.gradients.items() if any(map(_is_scaled, marks)))
         for violation in violations:
             if kind is not EventKind.RETIRE or violation.site not in self._settled:  # else the program just ended there
                 self._report(violation)
-
-    def carries_scale(self, optimizer: int) -> bool:
-        """Whether the gradients of ``optimizer`` hold scaled contributions."""
-        return any(mark.content in CARRYING for mark in self.state.marks(optimizer))
 
     def _report(self, violation: Violation) -> None:
         site = violation.site
@@ -89,3 +90,7 @@ class Recorder:
         self._said.add((violation.code, site))
         causes = tuple((cause.message, cause.site) for cause in violation.causes if isinstance(cause.site, Site))
         self.report.findings.append(Observation(violation.code, violation.message, site, causes))
+
+
+def _is_scaled(mark: Mark) -> bool:
+    return mark.content in CARRYING

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import linecache
 import os
 import sys
@@ -47,19 +48,27 @@ def user_site() -> Site:
     nearest: FrameType | None = None
     frame = caller()
     while frame is not None:
-        filename = frame.f_code.co_filename
-        if not filename.startswith((TORCH, AMPLINT, "<")):
-            if not filename.startswith(_INSTALLED):
-                return _site(frame)
+        whose = _whose(frame.f_code.co_filename)
+        if whose == "program":
+            return _site(frame)
+        if whose == "installed":
             nearest = nearest or frame
         frame = frame.f_back
     return _site(nearest) if nearest is not None else Site("<unknown>", 1, 1)
+
+
+@functools.cache
+def _whose(filename: str) -> str:
+    if filename.startswith((TORCH, AMPLINT, "<")):
+        return "torch"
+    return "installed" if filename.startswith(_INSTALLED) else "program"
 
 
 def _site(frame: FrameType) -> Site:
     return Site(frame.f_code.co_filename, *_position(frame.f_code, frame.f_lasti, frame.f_lineno))
 
 
+@functools.lru_cache(4096)
 def _position(code: CodeType, instruction: int, row: int) -> tuple[int, int]:
     if sys.version_info >= (3, 11):
         from itertools import islice

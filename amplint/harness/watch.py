@@ -37,8 +37,7 @@ def watch(report: Report | None = None, *, existing: bool = True) -> Iterator[Re
     with Patches() as patches:
         try:
             watcher.install(patches, existing)
-            with watcher.reads:
-                yield report
+            yield report
             watcher.end()
         finally:
             watcher.remove_hooks()
@@ -55,12 +54,13 @@ class _Watcher:
         self._steps_before = 0
         self._scalers = Scalers(self)
         self._backwards = BackwardPasses(self._before_backward, self._after_backward)
-        self._optimizers = Optimizers(lambda parameter: self._backwards.grown(self._optimizers.owners(parameter)))
-        self.reads = GradientReads(self._carries_scale, self._clipped, self._used)
+        self._optimizers = Optimizers(self._backwards.grown)
+        self._reads = GradientReads(self._carries_scale, self._clipped, self._used)
 
     def install(self, patches: Patches, existing: bool) -> None:
         """Begin to listen."""
         self._optimizers.install(patches, existing)
+        self._reads.install(patches)
         self._scalers.install(patches)
         self._backwards.install(patches)
         self._install_zero_grad(patches)
@@ -70,6 +70,7 @@ class _Watcher:
 
     def remove_hooks(self) -> None:
         """Cease to listen."""
+        self._reads.remove()
         self._optimizers.remove_hooks()
         self._step_hook.remove()
 
@@ -187,7 +188,8 @@ class _Watcher:
             self._send(EventKind.BACKWARD, site, scaler, sorted(optimizers), certain)
 
     def _carries_scale(self, parameter: torch.Tensor) -> bool:
-        return any(map(self._recorder.carries_scale, self._optimizers.owners(parameter)))
+        scaled = self._recorder.scaled
+        return bool(scaled) and not scaled.isdisjoint(self._optimizers.owners(parameter))
 
     def _clipped(self, parameter: torch.Tensor) -> None:
         self._send(EventKind.CLIP, user_site(), optimizers=sorted(self._optimizers.owners(parameter)))
