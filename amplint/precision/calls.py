@@ -47,6 +47,7 @@ from amplint.precision.vocabulary import (
     CREATING_OF_VALUE,
     DEVICE_NAME,
     EXPECTING,
+    FLOAT32_MODELS,
     FUNCTION_MODULES,
     INTEGERS,
     LIKE,
@@ -281,6 +282,8 @@ class Calls(Objects):
                 inner = replace(part, half=True) if callee.half and isinstance(part, Made) else part
                 value = self.call(inner, node, Arguments((value,), ()), frame, state)
             return value
+        if callee.name.startswith(FLOAT32_MODELS):
+            return UNKNOWN
         operation = MODULES.get(callee.last) if callee.name.startswith("torch.nn.") else None
         if operation is None:
             if callee.half and state.active is None and callee.name != "torch.nn.Module":
@@ -331,7 +334,7 @@ class Calls(Objects):
             return of if isinstance(of, Tensor) else Tensor("float32")
         if name.startswith(FUNCTION_MODULES):
             return self._torch_function(callee, node, arguments, frame, state)
-        if last[:1].isupper():
+        if last[:1].isupper() or name.startswith("torchvision.models."):
             return Made(name)
         return self.unknown_call(node, callee, arguments, frame, state)
 

@@ -51,6 +51,8 @@ WRAPPERS = {
 SAME_OBJECT = {"to", "cuda", "cpu", "train", "eval", "requires_grad_", "apply", "share_memory"}
 PROPERTIES = {"property", "cached_property"}
 FUNCTION_MODULES = ("torch.", "torch.nn.functional.", "torch.special.", "torch.linalg.", "einops.")
+#: Models that end in an interpolation, or return losses.
+FLOAT32_MODELS = ("torchvision.models.segmentation.", "torchvision.models.detection.")
 FUNCTIONS = {"torch.autograd.Function", "torch.autograd.function.Function"}
 EXPECTING = {"pytest.raises", "pytest.warns", "unittest.TestCase.assertRaises"}
 MODULE_NAME = re.compile(

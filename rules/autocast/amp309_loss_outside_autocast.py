@@ -1,7 +1,8 @@
 """# loss-outside-autocast (AMP309)
 
 ## What it does
-Finds a loss computed after a float16 autocast region from what a model returned in it, without a cast.
+Finds a loss computed after a float16 autocast region from what a model returned in it, without a cast. A loss that
+float32 targets widen, such as `mse_loss`, is left alone.
 
 ## Why is this bad?
 In the region autocast computes losses in float32. After it, the model's output is float16 still, and so is the loss:
@@ -50,6 +51,10 @@ _LOSS = re.compile(
 _BOOKKEEPING = re.compile(
     r"(?i)^_?(log|reduce|gather|update|print|record|add|save|plot|average|avg|all|scale|write|append)_"
 )
+# an unseen loss of a regression is widened by its float32 targets
+_CLASSIFYING = re.compile(
+    r"num_class|n_class|classes|label|argmax|accuracy|\bacc\d?\b|topk|[cC]ross_?[eE]ntropy|nll|logits"
+)
 
 
 class LossOutsideAutocast(Rule):
@@ -86,10 +91,14 @@ class LossOutsideAutocast(Rule):
         from amplint.operators import LOSSES
         from amplint.rules.autocast.half_losses import half_operands, place_within
 
+        classifies = _CLASSIFYING.search(context.document.text) is not None
         for use in context.precision.uses:
             if use.state.cuda is not None:
                 continue
-            halves = half_operands(use) if use.name in LOSSES else self._given_to_a_loss(use)
+            if use.name in LOSSES:
+                halves = half_operands(use)
+            else:
+                halves = self._given_to_a_loss(use) if classifies else []
             for tensor in halves:
                 entered = tensor.entered
                 if entered is not None and not use.doubts(tensor) and entered.autocast.dtypes == {"float16"}:
