@@ -46,8 +46,11 @@ from amplint.rules.protocol.amp115_scaler_not_checkpointed import ScalerNotCheck
 from amplint.rules.protocol.amp116_scheduler_before_step import SchedulerBeforeStep
 from amplint.rules.protocol.amp117_bf16_with_scaler import Bf16WithScaler
 from amplint.rules.protocol.amp118_fp16_without_scaler import Fp16WithoutScaler
+from amplint.rules.protocol.amp119_half_params_with_scaler import HalfParamsWithScaler
 from amplint.rules.protocol.amp120_unused_scaler import UnusedScaler
 from amplint.rules.protocol.amp121_wrong_scaler_argument import WrongScalerArgument
+from amplint.rules.protocol.amp122_framework_owns_scaler import FrameworkOwnsScaler
+from amplint.rules.protocol.amp123_plain_scaler_with_fsdp import PlainScalerWithFsdp
 from amplint.rules.protocol.amp124_scaled_grad_penalty import ScaledGradPenalty
 from amplint.rules.protocol.amp125_scaler_maybe_undefined import ScalerMaybeUndefined
 from amplint.rules.protocol.amp126_mismatched_enabled import MismatchedEnabled
@@ -71,8 +74,11 @@ RULES: tuple[type[Rule], ...] = (
     SchedulerBeforeStep,
     Bf16WithScaler,
     Fp16WithoutScaler,
+    HalfParamsWithScaler,
     UnusedScaler,
     WrongScalerArgument,
+    FrameworkOwnsScaler,
+    PlainScalerWithFsdp,
     ScaledGradPenalty,
     ScalerMaybeUndefined,
     MismatchedEnabled,

@@ -180,6 +180,10 @@ class Places:
                 return parent
         return None
 
+    def home(self, node: cst.CSTNode) -> cst.CSTNode | None:
+        """The class in which ``node`` stands, or else the function; None for the module."""
+        return self.class_around(node) or self.function_around(node)
+
     def loops_around(self, node: cst.CSTNode) -> Iterator[Loop]:
         """The loops of the same function that run ``node`` again and again, innermost first."""
         for parent, child in self.around(node):

@@ -109,6 +109,28 @@ class Scalers:
             if use.method == "step" and use.argument is not None:
                 yield use.argument
 
+    def trained(self, scaler: Scaler) -> Iterator[tuple[cst.Call, cst.BaseExpression]]:
+        """The optimizers that a scaler steps and that are built beside it, with the models whose parameters they have.
+
+        Beside means in the same function or class: other optimizers may reach the same step on another path.
+        """
+        for optimizer in self.steps(scaler):
+            for built, model in self.parameters(optimizer):
+                if self.places.home(built) is self.places.home(scaler.call):
+                    yield built, model
+
+    def parameters(self, optimizer: cst.BaseExpression) -> Iterator[tuple[cst.Call, cst.BaseExpression]]:
+        """The calls that may have built an optimizer, with the models of which it is given the parameters."""
+        for end in self.origins.of(optimizer).ends:
+            call = end.node
+            if isinstance(call, cst.Call) and not end.path and call.args and not call.args[0].star:
+                given = call.args[0].value
+                for path in ((), (None,), (None, "params")):
+                    for source in self.origins.of(given, path).passed:
+                        func = source.func if isinstance(source, cst.Call) else None
+                        if isinstance(func, cst.Attribute) and func.attr.value in ("parameters", "named_parameters"):
+                            yield call, func.value
+
     def is_optimizer(self, node: cst.BaseExpression) -> bool:
         """Whether ``node`` is an optimizer: built as one, or called one where nothing better is known."""
         ends = self.origins.of(node).ends
