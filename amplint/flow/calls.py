@@ -126,6 +126,8 @@ class Calls(Expressions):
         if isinstance(receiver, (Scaler, Optimizer)) and not receiver.built:
             # a call on what was found to be None is a path that no run takes
             paths = path.assume(Condition("none", (receiver,)), False)
+            if not paths and isinstance(receiver, Scaler):
+                self.machine.unbound.add(site)
         else:
             paths = [path]
         outcomes: Outcomes = []

@@ -14,6 +14,7 @@ from amplint.flow.gradients import changing_nodes, mark_descaled, using_nodes
 from amplint.flow.vocabulary import (
     ACCELERATORS,
     BOUND_METHODS,
+    CLIP_FUNCTIONS,
     GRAD_SCALERS,
     HARMLESS_BUILTINS,
     HARMLESS_OPTIMIZER_METHODS,
@@ -118,7 +119,9 @@ class _Relevance:
                 return id(node) in self.scheduling
             if name in _READS and self._reads_scaled(node):
                 return True
-            if name in PROTOCOL_METHODS or name in self.touching_names or node.func_externals() & GRAD_SCALERS:
+            if name in PROTOCOL_METHODS or name in self.touching_names:
+                return True
+            if node.func_externals() & (GRAD_SCALERS | CLIP_FUNCTIONS):
                 return True
             if may_go_backward(name) and name not in self.function_names:
                 return True
@@ -427,11 +430,14 @@ class _Relevance:
         for index, statement in enumerate(statements):
             following = statements[index + 1 :] + after
             kept += self._uses(statement)
-            if any(id(node) in self.changing for node in ir.walk(statement)):
+            changes = any(id(node) in self.changing for node in ir.walk(statement))
+            if changes and not isinstance(statement, _HEADS):
                 kept.append(ir.Change())
             lowered = self.statement(statement, following, active)
             if lowered is not None:
                 kept.append(lowered)
+            if changes and isinstance(statement, _HEADS):  # a loop may not run, an arm not be taken
+                kept.append(ir.Change())
         return kept
 
     def _uses(self, statement: ir.Statement) -> list[ir.Use]:

@@ -87,9 +87,17 @@ def code_at(intent: Intent, site: object) -> str:
     return intent.tree.text[start:end]
 
 
+def with_comment(intent: Intent, site: object) -> str:
+    """The source of the call at ``site``, with the comment behind it on its line."""
+    around = ancestors(intent.tree, intent.report.node(site))
+    line = next((node for node in around if isinstance(node, cst.SimpleStatementLine)), None)
+    comment = line.trailing_whitespace.comment if line is not None and len(line.body) == 1 else None
+    return code_at(intent, site) + ("" if comment is None else f"  {comment.value}")
+
+
 def move_after(intent: Intent, site: object, place: object) -> list[Edit | None]:
     """The call at ``site``, a statement of its own, moved behind the statement of ``place``."""
-    return [remove(intent, site), add_after(intent, place, code_at(intent, site))]
+    return [remove(intent, site), add_after(intent, place, with_comment(intent, site))]
 
 
 def comes_always_before(intent: Intent, first: object, second: object) -> bool:
@@ -116,7 +124,8 @@ def unscale_before(intent: Intent, violation: Violation, scaler: str, optimizer:
         indent = intent.tree.module.default_indent
         fixes.append(bundle(add, [add_before(intent, violation.site, f"if {test}:\n{indent}{call}")]))
     for later in _others(intent, violation, call):
-        fixes.append(bundle(f"Move `{call}`", [remove(intent, later), add_before(intent, violation.site, call)]))
+        moved = with_comment(intent, later)
+        fixes.append(bundle(f"Move `{call}`", [remove(intent, later), add_before(intent, violation.site, moved)]))
     return tuple(fixes)
 
 
@@ -210,7 +219,7 @@ def scale_backward(intent: Intent, site: object, scaler: str) -> tuple[Fix | Non
     if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute):
         return ()
     loss = intent.tree.code(call.func.value)
-    start, end = intent.tree.span(call.func.value)
+    start, end = _with_parentheses(intent, call.func.value)
     scaled = intent.document.edit(start, end, f"{scaler}.scale({loss})")
     message = f"Replace with `{scaler}.scale({loss}).backward()`"
     dropped = [
@@ -222,6 +231,14 @@ def scale_backward(intent: Intent, site: object, scaler: str) -> tuple[Fix | Non
         and call_statement(intent, other) is not None
     ]
     return (bundle(message, [scaled, *dropped]), bundle(message, [scaled]))
+
+
+def _with_parentheses(intent: Intent, node: cst.BaseExpression) -> tuple[int, int]:
+    """Start and end of an expression with the parentheses around it."""
+    (start, end), text = intent.tree.span(node), intent.tree.text
+    for _ in node.lpar:
+        start, end = text.rindex("(", 0, start), text.index(")", end) + 1
+    return start, end
 
 
 def scale_at_backward(intent: Intent, violation: Violation, scaler: str) -> Fix | None:
