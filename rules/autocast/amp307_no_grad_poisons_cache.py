@@ -144,7 +144,7 @@ class NoGradPoisonsCache(Rule):
     def _is_frozen(self, context: Context, name: str) -> bool:
         """Whether its weights are not trained: they are not cached then."""
         last = re.escape(name.rpartition(".")[2])
-        frozen = (
-            rf"\b{last}\.(?:requires_grad_\(False\)|(?:named_)?parameters\(\):[^\n]*\n?[^\n]*requires_grad\s*=\s*False)"
-        )
+        switched_off = r"requires_grad(?:_\(\s*|\s*=\s*)False"
+        each = rf"(?:named_)?parameters\(\)\)?:[^\n]*\n?[^\n]*{switched_off}"
+        frozen = rf"\b{last}\.(?:{switched_off}|{each})|(?i:freeze|frozen)\w*\([^)\n]*\b{last}\b|\b{last}\.freeze"
         return re.search(frozen, context.document.text) is not None

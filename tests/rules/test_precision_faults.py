@@ -125,12 +125,18 @@ def test_linear_algebra_does_not_know_half(name: str) -> None:
         getattr(torch.linalg, name)(torch.eye(4).half())
 
 
-def backward_of(fixture: str) -> None:
-    """Run the backward of the custom function in a fixture, applied under autocast."""
+def program(fixture: str) -> dict[str, Any]:
+    """The names of a fixture that was run."""
     space: dict[str, Any] = {"__name__": "program"}
     exec(compile((FIXTURES / "custom-function-unaware" / fixture).read_text(), fixture, "exec"), space)
+    return space
+
+
+def backward_of(fixture: str) -> None:
+    """Run the backward of the custom function in a fixture, applied under autocast."""
     x = torch.randn(8, 8, requires_grad=True)
     with virtual_cuda():
+        space = program(fixture)
         with torch.autocast("cuda", dtype=torch.float16):
             y = space["Multiply"].apply(x, torch.randn(8, 8, requires_grad=True))
         y.float().sum().backward()
@@ -146,7 +152,5 @@ def test_a_custom_function_fails_before_the_fix_and_works_after_it(name: str) ->
 
 
 def test_custom_bwd_alone_fails() -> None:
-    space: dict[str, Any] = {"__name__": "program"}
-    exec(compile((FIXTURES / "custom-function-unaware" / "one_of_the_two.py").read_text(), "x", "exec"), space)
-    with pytest.raises(AttributeError, match="_fwd_used_autocast"):
-        space["Scale"].apply(torch.ones(2, requires_grad=True)).sum().backward()
+    with virtual_cuda(), pytest.raises(AttributeError, match="_fwd_used_autocast"):
+        program("one_of_the_two.py")["Scale"].apply(torch.ones(2, requires_grad=True)).sum().backward()
