@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from conftest import Amplint
 
-EXAMPLE = Path(__file__).parents[1] / "examples" / "rule-pack"
+EXAMPLE = Path(__file__).parents[1] / "fixtures" / "rule-pack"
 
 pytest.importorskip("pip")
 
