@@ -161,11 +161,11 @@ class ScalerState:
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """An autocast region that the program is in, and where weights were changed inside it."""
+    """An autocast region that the program is in, and where each optimizer changed weights inside it first."""
 
     site: Key
     enabled: bool = True
-    stepped_at: Key | None = None
+    stepped: frozenset[tuple[Key, Key]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,21 +287,36 @@ def _runs_in_region(state: ProtocolState, event: Event) -> Iterable[Violation]:
         event.scaler,
         causes=(Cause("the region begins here", region.site),),
     )
-    for stepped in dict.fromkeys(region.stepped_at for region in state.regions if region.stepped_at is not None):
-        yield Violation(
-            "AMP301",
-            stepped,
-            "weights change inside an autocast region that goes on with its cached half-precision copies of them",
-            event.scaler,
-            causes=(Cause("the region begins here", region.site), Cause("the stale weights are used for", event.site)),
-        )
+    if event.certain:
+        yield from _uses_stale_weights(state, event)
+
+
+def _uses_stale_weights(state: ProtocolState, event: Event) -> Iterable[Violation]:
+    """Weights that an optimizer changed in an enabled region have been used in it again."""
+    for region in state.regions:
+        for optimizer, site in sorted(region.stepped, key=repr):
+            if region.enabled and optimizer in event.optimizers:
+                yield Violation(
+                    "AMP301",
+                    site,
+                    "weights change inside an autocast region that goes on with its half-precision copies of them",
+                    event.scaler,
+                    causes=(
+                        Cause("the region begins here", region.site),
+                        Cause("the stale weights were used for this", event.site),
+                    ),
+                )
 
 
 def _with_step_in_regions(state: ProtocolState, event: Event) -> ProtocolState:
-    if not state.regions or all(region.stepped_at is not None for region in state.regions):
+    if not state.regions:
         return state
-    regions = tuple(replace(region, stepped_at=region.stepped_at or event.site) for region in state.regions)
-    return replace(state, regions=regions)
+    regions = []
+    for region in state.regions:
+        known = {optimizer for optimizer, _ in region.stepped}
+        new = frozenset((optimizer, event.site) for optimizer in event.optimizers if optimizer not in known)
+        regions.append(replace(region, stepped=region.stepped | new) if new else region)
+    return replace(state, regions=tuple(regions))
 
 
 def _accumulates_wrongly(marks: frozenset[Mark], event: Event, optimizer: Key) -> Iterable[Violation]:
@@ -442,7 +457,7 @@ def _schedules_before(marks: frozenset[Mark], event: Event, optimizer: Key) -> I
 
 
 def _scaler_step(state: ProtocolState, event: Event) -> Step:
-    violations: list[Violation] = []
+    violations: list[Violation] = [*_uses_stale_weights(state, event)]
     for optimizer in event.optimizers:
         scaler, marks = state.scaler(event.scaler), state.marks(optimizer)
         before = scaler.of(optimizer)
@@ -473,7 +488,7 @@ def _steps_again(scaler: ScalerState, before: Record, event: Event, optimizer: K
 
 
 def _optimizer_step(state: ProtocolState, event: Event) -> Step:
-    violations: list[Violation] = []
+    violations: list[Violation] = [*_uses_stale_weights(state, event)]
     for optimizer in event.optimizers:
         marks = state.marks(optimizer)
         if all(mark.content is Content.CLEARED for mark in marks):

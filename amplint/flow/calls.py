@@ -189,7 +189,7 @@ class Calls(Expressions):
         self, scaler: Scaler, enabled: bool, args: list[Value], kwargs: Kwargs, site: int, path: Path
     ) -> Outcomes:
         loss = (args or [*kwargs.values()] or [NONE])[0]
-        if not enabled:
+        if not enabled or _is_constant(loss):
             return [(path, loss)]
         if isinstance(loss, Scaled):
             path = self.machine.emit(path, Event(EventKind.RESCALE, site, scaler.key))
@@ -860,6 +860,13 @@ def _stepped_in_argument(node: ir.Call) -> ir.Call | None:
         if isinstance(given.func, ir.Attribute) and given.func.attr == "step" and not given.args:
             return replace(node, args=[ir.Argument(given.func.base)])
     return None
+
+
+def _is_constant(loss: Value) -> bool:
+    """Whether what is scaled is no loss but a number, to see the scale by."""
+    maker = loss.key[1] if isinstance(loss, Unknown) and loss.key[0] == "call" else None
+    makers = [("import", (f"torch.{name}",)) for name in ("tensor", "ones", "full")]
+    return isinstance(loss, Known) or maker in makers
 
 
 def scaled_within(values: Iterable[Value]) -> Scaled | None:

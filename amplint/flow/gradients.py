@@ -42,7 +42,15 @@ def using_nodes(nodes: list[Any]) -> dict[int, str]:
         return {}
     if any(finder.is_scale(node) for node in nodes if isinstance(node, (ir.Name, ir.Attribute))):
         return {}  # it takes the scale out itself
-    return {id(node): kind for node in nodes if (kind := finder.use(node))}
+    indifferent = {id(inner) for node in nodes if _is_indifferent(node) for inner in ir.walk(node)}
+    return {id(node): kind for node in nodes if id(node) not in indifferent and (kind := finder.use(node))}
+
+
+def _is_indifferent(node: Any) -> bool:
+    """Whether a node asks what the scale changes nothing about: is it finite, or nothing at all."""
+    if isinstance(node, ir.Compare):
+        return any(isinstance(part, ir.Constant) and part.value == 0 for part in (node.left, node.right))
+    return isinstance(node, ir.Call) and _last_name(node.func) in ("isfinite", "isnan", "isinf")
 
 
 def changing_nodes(nodes: list[Any]) -> frozenset[int]:

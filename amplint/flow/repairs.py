@@ -178,6 +178,8 @@ def dedent(intent: Intent, site: object) -> Fix | None:
         return None
     start, end = whole_lines(tree, moved[0])[0], whole_lines(tree, moved[-1])[1]
     body = text[start:end]
+    if any(_goes_backward(statement) for statement in moved[1:]):
+        return None  # a forward pass stands between them that needs the region
     if _holds_text_over_lines(moved) or any(part.strip() and not part.startswith(inner) for part in body.splitlines()):
         return None
     content = "".join(
@@ -199,6 +201,11 @@ def _is_of_the_protocol(statement: cst.CSTNode) -> bool:
     calls = [node for node in _nodes(statement) if isinstance(node, cst.Call)]
     names = [call.func.attr.value if isinstance(call.func, cst.Attribute) else "" for call in calls]
     return bool(calls) and all(name in _PROTOCOL for name in names)
+
+
+def _goes_backward(statement: cst.CSTNode) -> bool:
+    attributes = (node.attr.value for node in _nodes(statement) if isinstance(node, cst.Attribute))
+    return any("backward" in attribute for attribute in attributes)
 
 
 def _holds_text_over_lines(statements: Sequence[cst.CSTNode]) -> bool:
