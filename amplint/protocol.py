@@ -260,8 +260,12 @@ def _backward(state: ProtocolState, event: Event) -> Step:
     violations += _runs_in_region(state, event)
     for optimizer in event.optimizers:
         marks = state.marks(optimizer)
-        if event.certain and event.scaler is not None:
-            violations += _accumulates_wrongly(marks, event, optimizer)
+        wrong = (
+            tuple(_accumulates_wrongly(marks, event, optimizer)) if event.certain and event.scaler is not None else ()
+        )
+        violations += wrong
+        if any(violation.code == "AMP109" for violation in wrong):
+            continue  # as if it had come before the unscale_()
         state = state.with_marks([optimizer], frozenset(m for m in marks if m.content not in _GONE) | {mark})
     for key, scaler in state.scalers.items():
         if any(not record.backward_since for record in scaler.records):
@@ -443,7 +447,7 @@ def _clears_before(marks: frozenset[Mark], event: Event, optimizer: Key) -> Iter
 
 
 def _schedules_before(marks: frozenset[Mark], event: Event, optimizer: Key) -> Iterable[Violation]:
-    scheduled = {mark.scheduled_at for mark in marks}
+    scheduled = {mark.scheduled_at for mark in marks - UNSEEN}
     if len(scheduled) != 1 or None in scheduled:  # a backward since begins another count
         return
     yield Violation(

@@ -136,6 +136,18 @@ def _others(intent: Intent, violation: Violation, call: str) -> list[int]:
     return [site for site in sorted(sites) if intent.report.scope(site) == here and code_at(intent, site) == call]
 
 
+def steps_beside(intent: Intent, violation: Violation) -> list[int]:
+    """The sites at which the scaler of a violation steps in the same function, the last first."""
+    here = intent.report.scope(violation.site)
+    sites = sorted(intent.report.uses.get(violation.scaler, ()), reverse=True)
+    calls = [(site, intent.report.node(site)) for site in sites if intent.report.scope(site) == here]
+    return [
+        site
+        for site, call in calls
+        if isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute) and call.func.attr.value == "step"
+    ]
+
+
 def last_update_after(intent: Intent, site: object, scaler: str) -> object:
     """The ``update()`` that follows the statement of ``site`` in its block, or else ``site`` itself."""
     statement = small_statement(intent, site)

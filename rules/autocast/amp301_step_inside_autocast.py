@@ -59,6 +59,7 @@ class StepInsideAutocast(ViolationRule):
     summary = "weights change inside an autocast region that runs forward again"
     fixable = "sometimes"
     advice = "Close the region after the loss."
+    calls_scaler = False
 
     def candidates(self, intent: Intent, found: Found, scaler: str) -> tuple[Fix | None, ...]:
         """The step taken out of the region."""

@@ -59,6 +59,7 @@ class BackwardInsideAutocast(ViolationRule):
     summary = "`backward()` inside the autocast region"
     fixable = "sometimes"
     advice = "Close the region after the loss."
+    calls_scaler = False
 
     def candidates(self, intent: Intent, found: Found, scaler: str) -> tuple[Fix | None, ...]:
         """The backward, and what comes after it, taken out of the region."""

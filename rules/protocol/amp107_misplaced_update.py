@@ -60,10 +60,15 @@ class MisplacedUpdate(ViolationRule):
     def candidates(self, intent: Intent, found: Found, scaler: str) -> tuple[Fix | None, ...]:
         """The update removed, or moved behind the step that still needs the scale."""
         from amplint.flow.intent import bundle
-        from amplint.flow.repairs import move_after, remove
+        from amplint.flow.repairs import move_after, remove, steps_beside
 
         site = found.violation.site
         fixes = [bundle(f"Remove `{scaler}.update()`", [remove(intent, site)])]
         for cause in found.violation.causes:
             fixes.append(bundle(f"Move `{scaler}.update()`", move_after(intent, site, cause.site)))
+        for step in steps_beside(
+            intent, found.violation
+        ):  # behind the loop that steps each, under the step's condition
+            edits = [remove(intent, site), intent.add_update(step, scaler)]
+            fixes.append(bundle(f"Move `{scaler}.update()`", edits))
         return tuple(fixes)

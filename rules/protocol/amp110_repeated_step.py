@@ -55,4 +55,7 @@ class RepeatedStep(ViolationRule):
         from amplint.flow.intent import bundle
         from amplint.flow.repairs import remove
 
+        first = found.violation.causes[0].site
+        if intent.report.scope(first) != intent.report.scope(found.violation.site):
+            return ()  # the function of the second may be called from elsewhere as well
         return (bundle("Remove the second step", [remove(intent, found.violation.site)]),)

@@ -27,6 +27,8 @@ class ViolationRule(Rule):
 
     advice: ClassVar[str]
     mentions: ClassVar[tuple[bytes, ...]] = MENTIONS
+    calls_scaler: ClassVar[bool] = True
+    """Whether the rewrites call the scaler, which must be reached for it."""
 
     def check(self, context: Context) -> Iterator[Finding]:
         """Yield the places that the automaton rejects."""
@@ -42,7 +44,7 @@ class ViolationRule(Rule):
             if not self.concerns(intent, found):
                 continue
             violation = found.violation
-            scaler = intent.scaler_text(violation)
+            scaler = intent.scaler_text(violation) if self.calls_scaler else ""
             candidates = tuple(
                 fix
                 for fix in (self.candidates(intent, found, scaler) if scaler is not None else ())
