@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -25,9 +26,12 @@ class Constant:
     @property
     def number(self) -> float | None:
         """The number that it is, if it is one."""
-        if isinstance(self.value, (int, float)) and not isinstance(self.value, bool):
-            return self.value
-        return None
+        if not isinstance(self.value, (int, float)) or isinstance(self.value, bool):
+            return None
+        try:
+            return float(self.value)
+        except OverflowError:  # an integer beyond every float
+            return math.inf if self.value > 0 else -math.inf
 
 
 @dataclass(frozen=True)
