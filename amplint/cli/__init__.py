@@ -1,4 +1,4 @@
-"""The command line: ``amplint [PATHS]``, ``amplint rule CODE``, ``amplint verify SCRIPT``."""
+"""The command line: ``amplint [PATHS]``, ``amplint rule CODE``, ``amplint verify`` or ``measure SCRIPT``."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import click
 from amplint import __version__
 from amplint.cli.check import check
 from amplint.cli.completion import completion
+from amplint.cli.measure import measure
 from amplint.cli.rule import linter, rule
 from amplint.cli.server import server
 from amplint.cli.verify import verify
@@ -86,5 +87,6 @@ main.add_command(check)
 main.add_command(rule)
 main.add_command(linter)
 main.add_command(verify)
+main.add_command(measure)
 main.add_command(server)
 main.add_command(completion)

@@ -30,6 +30,12 @@ def emulate(patches: Patches, mixed_precision: bool) -> None:
     _emulate_casts(patches)
 
 
+def switch_off(patches: Patches) -> None:
+    """Make every autocast region and gradient scaler behave as if made with ``enabled=False``."""
+    patches.set(autocast, "__init__", _disabled(autocast.__init__))
+    patches.set(GradScaler, "__init__", _disabled(GradScaler.__init__))
+
+
 def _emulate_regions(patches: Patches, mixed_precision: bool) -> None:
     init = autocast.__init__
     enter: Callable[..., Any] = autocast.__enter__

@@ -65,10 +65,11 @@ class _Verification:
 
     def _run(self) -> int:
         try:
-            with Patches() as patches, time_limit(self._timeout, self._give_up):
+            with Patches() as patches:
                 self._meet_hard_exits(patches)
                 with virtual_cuda() if self._virtual else contextlib.nullcontext(), watch(self._report):
-                    run_script(self._script, self._args)
+                    with time_limit(self._timeout, self._give_up):
+                        run_script(self._script, self._args)
         except SystemExit as exit:
             if exit.code is None or isinstance(exit.code, int):
                 return exit.code or 0

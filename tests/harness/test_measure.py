@@ -1,0 +1,98 @@
+"""``amplint measure``: the script as written beside itself with mixed precision off."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from click.testing import CliRunner, Result
+
+from amplint.cli import main
+from amplint.harness.measure import weighed
+from amplint.harness.measuring import Run, measured
+
+SCRIPT = """
+import sys, torch
+model = torch.nn.Sequential(torch.nn.Linear(64, 256), torch.nn.ReLU(), torch.nn.Linear(256, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
+x, y = torch.randn(16, 64), torch.randn(16, 1)
+for step in range(int(sys.argv[1])):
+    optimizer.zero_grad()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        loss = torch.nn.functional.mse_loss(model(x), y)
+    if step == 2:
+        loss = loss * float("inf")
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+"""
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    path = tmp_path / "train.py"
+    path.write_text(SCRIPT)
+    return path
+
+
+def run(*args: str) -> Result:
+    return CliRunner().invoke(main, ["measure", *args])
+
+
+def test_one_run(script: Path) -> None:
+    mixed = measured(str(script), ["100"], mixed=True, warm_up=3, steps=4)
+    assert (len(mixed.steps), len(mixed.losses), mixed.skipped, mixed.error) == (4, 7, 1, None)
+    assert mixed.scales[0] == 1024.0 and mixed.scales[-1] == 512.0
+    assert mixed.regions == 7
+    assert mixed.gradients and sum(mixed.histogram.values()) == mixed.gradients
+
+
+def test_forced_off(script: Path) -> None:
+    plain = measured(str(script), ["100"], mixed=False, warm_up=0, steps=2)
+    assert plain.scales == [] and plain.skipped == 0
+    assert not torch.is_autocast_enabled("cpu") if hasattr(torch, "get_autocast_dtype") else True
+
+
+def test_command_as_json_and_page(script: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    page = tmp_path / "report.html"
+    options = ["--rounds", "1", "--steps", "4", "--warm-up", "3", "--json", "--report", str(page)]
+    done = run(*options, str(script), "100")
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert found["device"] == "cpu"
+    assert found["mixed"]["skipped"] == 1
+    assert found["scales"][-1] == 512.0
+    assert found["verdict"] in page.read_text()
+    assert page.read_text().count("<svg") == 3
+    assert "<script" not in page.read_text() and "http-equiv" not in page.read_text()
+
+
+def test_a_script_that_ends_early_or_raises(script: Path, tmp_path: Path) -> None:
+    done = run("--rounds", "1", str(script), "2")
+    assert done.exit_code == 1
+    assert "cannot be measured: made no more than 2 steps" in done.output
+    script.write_text("raise ValueError('no data')\n")
+    done = run("--rounds", "1", str(script))
+    assert done.exit_code == 1
+    assert "cannot be measured: ValueError: no data" in done.output
+
+
+def made(mixed: bool, milliseconds: float, regions: int = 1) -> Run:
+    return Run(mixed, [milliseconds / 1e3] * 8, [1.0], regions=regions, memory=1000)
+
+
+@pytest.mark.parametrize(
+    ("mixed", "plain", "regions", "verdict"),
+    [
+        (5.0, 10.0, 1, "Mixed precision pays here: a step is 2.00 times as fast."),
+        (10.0, 5.0, 1, "Mixed precision does not pay here: a step takes 2.00 times as long."),
+        (10.0, 10.1, 1, "Mixed precision makes no difference to the time of a step here."),
+        (10.0, 5.0, 0, "The script enters no autocast region in these steps: there is nothing to compare."),
+    ],
+)
+def test_verdict(mixed: float, plain: float, regions: int, verdict: str) -> None:
+    assert weighed([made(True, mixed, regions), made(False, plain, regions)]).verdict == verdict
