@@ -63,9 +63,7 @@ def main(
                 why = made or (run.error if run else None) or "its process ended unexpectedly"
                 print(f"amplint: {shown_path(script)}: cannot be measured: {harmless(why)}", file=sys.stderr)
                 if "CUDA" in why and not torch.cuda.is_available():
-                    print(
-                        "amplint: there is no GPU here, and the time of a stand-in would say nothing", file=sys.stderr
-                    )
+                    print("amplint: there is no GPU here, and a stand-in has no timing of its own", file=sys.stderr)
                 return 1
             runs.append(run)
     _progress("")
