@@ -144,6 +144,15 @@ class Origins:
             known = self._callers[function] = tuple(self._find_callers(function))
         return known
 
+    def filled(self, call: cst.Call, function: cst.FunctionDef, argument: cst.Arg) -> list[cst.Param]:
+        """The parameters of a function that an argument of a call fills, whole."""
+        params = own_parameters(function, bound=self._is_bound(call, function))
+        return [
+            param
+            for param in (*params.positional, *params.keyword_only)
+            if (argument.value, ()) in self._argument(call, function, param, ())
+        ]
+
     def is_self(self, binding: Binding) -> bool:
         """Whether a name is the instance on which a method of the document is called."""
         return self.places.owner_of_self(binding) is not None

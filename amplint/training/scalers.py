@@ -13,7 +13,7 @@ import libcst as cst
 from amplint.flow.vocabulary import GRAD_SCALERS
 from amplint.syntax.names import Names
 from amplint.training.autocast import argument_of, is_constant
-from amplint.training.origins import Origins, callee_name
+from amplint.training.origins import ANY, Origins, callee_name
 from amplint.training.places import Places
 
 OLD_SCALERS = frozenset(name for name in GRAD_SCALERS if name.startswith(("torch.cuda.", "torch.cpu.")))
@@ -22,7 +22,7 @@ _ORDER_NEW = ("device", *_ORDER_OLD)
 
 _METHODS = ("scale", "unscale_", "step", "update", "state_dict", "load_state_dict", "get_scale")
 _OPTIMIZER_NAME = re.compile(r"(?i)(^|_)opt(im\w*|s)?(_|\d|$)|optim")
-_EXPECTING = re.compile(r"(?:^|\.)(?:raises|warns|assertRaises\w*|assertWarns\w*|catch_warnings)$")
+_EXPECTING = re.compile(r"raises|warns|assertRaises\w*|assertWarns\w*|catch_warnings")
 
 
 class Scaler(NamedTuple):
@@ -125,7 +125,7 @@ class Scalers:
             call = end.node
             if isinstance(call, cst.Call) and not end.path and call.args and not call.args[0].star:
                 given = call.args[0].value
-                for path in ((), (None,), (None, "params")):
+                for path in ((), (ANY,), (ANY, "params")):
                     for source in self.origins.of(given, path).passed:
                         func = source.func if isinstance(source, cst.Call) else None
                         if isinstance(func, cst.Attribute) and func.attr.value in ("parameters", "named_parameters"):
@@ -163,7 +163,7 @@ class Scalers:
         for parent in self.names.ancestors(call):
             if isinstance(parent, cst.With):
                 for item in parent.items:
-                    if isinstance(item.item, cst.Call) and _EXPECTING.search(callee_name(item.item)):
+                    if isinstance(item.item, cst.Call) and _EXPECTING.fullmatch(callee_name(item.item)):
                         return True
         return False
 

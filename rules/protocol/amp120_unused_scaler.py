@@ -45,6 +45,8 @@ from amplint.findings import Finding, Severity
 from amplint.rule import Context, Rule
 
 if TYPE_CHECKING:
+    import libcst as cst
+
     from amplint.training.scalers import Scaler
     from amplint.training.training import Training
 
@@ -94,25 +96,73 @@ def _is_idle(training: Training, scaler: Scaler) -> bool:
         target = parent.target
     else:
         return False
+    if isinstance(target, cst.Attribute):
+        return _is_idle_attribute(training, target)
     if not isinstance(target, cst.Name):
         return False
     function = places.function_around(target)
-    inside_class = places.class_around(target) is not None and function is None
-    if inside_class or target.value in places.declared:
+    if target.value in places.declared or (function is None and places.class_around(target) is not None):
         return False
     if function is None and not training.is_script:
         return False
-    binding = places.binding(target)
+    return _leads_nowhere(training, target, 0)
+
+
+def _is_idle_attribute(training: Training, target: cst.Attribute) -> bool:
+    """Whether a class that goes backward by itself keeps a scaler in an attribute that nothing here reads."""
+    import libcst as cst
+
+    places, names = training.places, training.names
+    owner = places.class_around(target)
+    binding = names.binding(target)
+    if owner is None or binding is None or places.owner_of_self(binding) is not owner or owner.bases:
+        return False
+    if not any(places.class_around(call) is owner for call in places.calls("backward")):
+        return False
+    name = target.attr.value
+    if any(True for _ in places.calls("getattr", "hasattr", "setattr")) or name.startswith("__"):
+        return False
+    return all(
+        node in places.attribute_targets(name) or _looks_only(training, node)
+        for node in names.parents
+        if isinstance(node, cst.Attribute) and node.attr.value == name
+    )
+
+
+def _leads_nowhere(training: Training, bound: cst.CSTNode, depth: int) -> bool:
+    """Whether all references to a name only look at the scaler, or hand it to functions that do no more."""
+    binding = training.places.binding(bound)
     if binding is None:
         return True
-    return all(_looks_only(training, reference) for reference in binding.references)
+    return depth < 4 and all(
+        _looks_only(training, reference) or _is_ignored(training, reference, depth) for reference in binding.references
+    )
 
 
-def _looks_only(training: Training, reference: object) -> bool:
+def _is_ignored(training: Training, reference: cst.Name, depth: int) -> bool:
+    """Whether a scaler is handed to functions of the document alone, and their parameter leads nowhere."""
+    import libcst as cst
+
+    argument = training.names.parent(reference)
+    call = training.names.parent(argument) if isinstance(argument, cst.Arg) else None
+    if not isinstance(argument, cst.Arg) or argument.star or not isinstance(call, cst.Call):
+        return False
+    functions = training.origins.targets(call)
+    if not functions or call.func is reference:
+        return False
+    for function in functions:
+        if not isinstance(function, cst.FunctionDef):
+            return False
+        params = training.origins.filled(call, function, argument)
+        if not params or not all(_leads_nowhere(training, param, depth + 1) for param in params):
+            return False
+    return True
+
+
+def _looks_only(training: Training, reference: cst.Name | cst.Attribute) -> bool:
     """Whether a reference only asks for the scaler's state or its scale."""
     import libcst as cst
 
-    assert isinstance(reference, cst.Name)
     names = training.names
     attribute = names.parent(reference)
     if isinstance(attribute, cst.Attribute) and attribute.value is reference and attribute.attr.value in _IDLE:

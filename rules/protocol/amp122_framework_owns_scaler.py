@@ -6,7 +6,8 @@ Finds loss scaling by hand where a framework scales already: `accelerator.scaler
 `Fabric(precision="16-mixed")` prepared, a scaled loss given to a DeepSpeed engine, or a scaled loss in a
 `LightningModule` that leaves optimization to its trainer.
 
-Frameworks whose precision is not written out, or is float32 or bfloat16, are left alone: there a scaler may be right.
+Frameworks that are set to float32 or bfloat16 are left alone, and those whose precision is not written out unless their
+own `backward()` is given the scaled loss: there a scaler may be right.
 
 ## Why is this bad?
 The framework's own `step()` unscales by its own scaler, which has not scaled this loss. Depending on who steps, the
@@ -132,18 +133,20 @@ def _is_doubled(training: Training, scaler: Scaler) -> bool:
     for optimizer in scalers.steps(scaler):
         for node in origins.of(optimizer).touched:
             if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
-                if node.func.attr.value in ("prepare", "setup", "setup_optimizers") and _scales(training, node.func):
+                if node.func.attr.value in ("prepare", "setup", "setup_optimizers") and _scales(
+                    training, node.func, False
+                ):
                     return True
     scaled = {use.call for use in scalers.uses(scaler) if use.method == "scale"}
     for call in training.places.calls("backward"):
         if isinstance(call.func, cst.Attribute) and call.args and not call.args[0].star:
-            if scaled & origins.of(call.args[0].value).passed and _scales(training, call.func):
+            if scaled & origins.of(call.args[0].value).passed and _scales(training, call.func, True):
                 return True
     return any(_in_automatic_module(training, call) for call in scaled)
 
 
-def _scales(training: Training, method: cst.Attribute) -> bool:
-    """Whether a method is one of a framework's object that is set up to scale."""
+def _scales(training: Training, method: cst.Attribute, unsaid: bool) -> bool:
+    """Whether a method is of a framework that is set up to scale; ``unsaid`` where that is not to be seen."""
     import libcst as cst
 
     from amplint.training.places import literal
@@ -158,7 +161,9 @@ def _scales(training: Training, method: cst.Attribute) -> bool:
             wanted = "mixed_precision" if named & _ACCELERATORS else "precision"
             for argument in end.node.args:
                 if argument.keyword is not None and argument.keyword.value == wanted:
-                    return literal(argument.value) in _HALF
+                    precision = literal(argument.value)
+                    return unsaid if precision is None else precision in _HALF
+            return unsaid
     return False
 
 

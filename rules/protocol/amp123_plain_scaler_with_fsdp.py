@@ -75,8 +75,11 @@ class PlainScalerWithFsdp(Rule):
         if wrapped is None:
             return
         for scaler in training.scalers.built:
-            models = [model for _, model in training.scalers.trained(scaler)]
-            if scaler.is_off or not any(wrapped in training.origins.of(model).passed for model in models):
+            if scaler.is_off or not any(
+                wrapped in training.origins.of(part).passed
+                for optimizer in training.scalers.steps(scaler)
+                for part in _parts(training, scaler, optimizer)
+            ):
                 continue
             if not _goes_with(training, scaler, wrapped):
                 continue
@@ -102,6 +105,24 @@ def _wrapping(training: Training) -> cst.Call | None:
                     return None
             found.append(call)
     return found[0] if found else None
+
+
+def _parts(training: Training, scaler: Scaler, optimizer: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+    """The models whose parameters an optimizer has, and whatever else it is built from beside the scaler."""
+    import libcst as cst
+
+    for end in training.origins.of(optimizer).ends:
+        call = end.node
+        if isinstance(call, cst.Call) and training.places.home(call) is training.places.home(scaler.call):
+            waiting = [argument.value for argument in call.args]
+            while waiting:
+                part = waiting.pop()
+                yield part
+                if isinstance(part, cst.Call):  # filter(..., model.parameters())
+                    waiting.extend(argument.value for argument in part.args)
+                    if isinstance(part.func, cst.Attribute):
+                        waiting.append(part.func.value)
+    yield from (model for _, model in training.scalers.trained(scaler))
 
 
 def _goes_with(training: Training, scaler: Scaler, wrapped: cst.Call) -> bool:
