@@ -217,16 +217,27 @@ class Places:
 
     def references(self, node: cst.CSTNode) -> Iterator[cst.Name | cst.Attribute]:
         """The names, and the chains of attributes of names, in an expression."""
+        for part in self._parts(node):
+            if isinstance(part, (cst.Name, cst.Attribute)):
+                yield part
+
+    def calls_in(self, node: cst.CSTNode) -> Iterator[cst.Call]:
+        """The calls in an expression, itself included."""
+        for part in self._parts(node):
+            if isinstance(part, cst.Call):
+                yield part
+
+    def _parts(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+        """The nodes of an expression that hold code."""
         waiting = [node]
         while waiting:
             current = waiting.pop()
-            if isinstance(current, (cst.Name, cst.Attribute)):
-                yield current
-                if isinstance(current, cst.Attribute):
-                    waiting.append(current.value)
+            yield current
+            if isinstance(current, cst.Attribute):
+                waiting.append(current.value)
             elif isinstance(current, cst.Arg):
                 waiting.append(current.value)
-            else:
+            elif not isinstance(current, (cst.FunctionDef, cst.ClassDef, cst.Lambda)):
                 for field in child_fields(type(current)):
                     value = getattr(current, field)
                     if isinstance(value, cst.CSTNode):

@@ -166,9 +166,11 @@ def _derived(training: Training, loss: cst.BaseExpression) -> Iterator[cst.CSTNo
         for reference in places.references(node):
             if isinstance(reference, cst.Name):
                 found.extend(source for source, _ in origins.before(reference) if not isinstance(source, cst.Param))
-        if isinstance(node, cst.Call):
-            for function in origins.targets(node):
-                found.extend(places.returned(function))
+        for call in places.calls_in(node):
+            functions = set(origins.targets(call))
+            for module in origins.classes(call.func):
+                functions.update(places.members(module, "forward"))
+            found.extend(value for function in functions for value in places.returned(function))
         for source in found:
             if source not in seen:
                 seen.add(source)

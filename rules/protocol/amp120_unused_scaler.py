@@ -119,6 +119,8 @@ def _is_idle_attribute(training: Training, target: cst.Attribute) -> bool:
         return False
     if not any(places.class_around(call) is owner for call in places.calls("backward")):
         return False
+    if any(places.class_around(call) is owner for call in places.calls("scale", "unscale_")):
+        return False  # it scales by another one, and this one may be meant for somebody else
     name = target.attr.value
     if any(True for _ in places.calls("getattr", "hasattr", "setattr")) or name.startswith("__"):
         return False
