@@ -155,10 +155,13 @@ class _Relevance:
         for nodes in self.nodes.values():
             later = False
             for node in reversed(nodes):
-                if isinstance(node, ir.Call) and _called(node) == "step" and isinstance(node.func, ir.Attribute):
+                if not isinstance(node, ir.Call):
+                    continue
+                if _called(node) == "step" and isinstance(node.func, ir.Attribute):
                     if later and not node.args and _is_schedule(node.func):
                         found.add(id(node))
                     later = later or bool(node.args)
+                later = later or _called(node) in self.function_names
         return found
 
     def _is_handed(self, node: ir.Call, objects: set[str] | None = None) -> bool:
