@@ -18,7 +18,7 @@ from amplint.findings import Applicability, Edit, Finding, Fix, Severity
 from amplint.linter import Result, run_rules, unsuppressed
 from amplint.rule import Context, Rule, TargetTorch
 
-WATCHED = frozenset(f"AMP{number}" for number in (101, 102, 103, 104, 105, 106, 107, 109, 110))
+WATCHED = frozenset(f"AMP{number}" for number in (*range(101, 112), 301, 302))
 """The faults that running the code can show."""
 WITHHELD = "the fix was withheld"
 COULD_NOT_RUN = "could not be run with stand-ins"
