@@ -33,7 +33,7 @@ def ancestors(tree: SyntaxTree, node: cst.CSTNode) -> list[cst.CSTNode]:
             if child is node:
                 current = child
                 break
-            first, last = tree.span(child)
+            first, last = _bounds(tree, child)
             if first <= start and end <= last and _contains(child, node, tree):
                 current = child
                 break
@@ -42,10 +42,18 @@ def ancestors(tree: SyntaxTree, node: cst.CSTNode) -> list[cst.CSTNode]:
     return around[::-1]
 
 
+def _bounds(tree: SyntaxTree, node: cst.CSTNode) -> tuple[int, int]:
+    """Start and end of a node with its decorators."""
+    start, end = tree.span(node)
+    if isinstance(node, (cst.FunctionDef, cst.ClassDef)) and node.decorators:
+        start = tree.span(node.decorators[0])[0]
+    return start, end
+
+
 def _contains(outer: cst.CSTNode, node: cst.CSTNode, tree: SyntaxTree) -> bool:
     start, end = tree.span(node)
     for child in outer.children:
-        first, last = tree.span(child)
+        first, last = _bounds(tree, child)
         if child is node or (first <= start and end <= last and _contains(child, node, tree)):
             return True
     return False
