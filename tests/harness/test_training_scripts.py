@@ -22,6 +22,7 @@ HARMFUL = 1e-2
 """How far a fault leads them at least."""
 
 STEPPED_TWICE = "RuntimeError: step() has already been called since the last update()."
+UNSCALED_TWICE = "RuntimeError: unscale_() has already been called on this optimizer since the last update()."
 NOTHING_RECORDED = "AssertionError: No inf checks were recorded prior to update."
 
 # fixture -> the codes that the watch reports, and PyTorch's error where the harm is one
@@ -35,11 +36,16 @@ FAULTS: dict[str, tuple[set[str], str | None]] = {
     "step-bypasses-scaler/two_optimizers": ({"AMP101"}, None),
     "missing-update/accumulation": ({"AMP102"}, STEPPED_TWICE),
     "missing-update/flat_loop": ({"AMP102"}, STEPPED_TWICE),
-    "missing-update/skip_after_unscale": (
-        {"AMP102"},
-        "RuntimeError: unscale_() has already been called on this optimizer since the last update().",
-    ),
+    "missing-update/skip_after_unscale": ({"AMP102"}, UNSCALED_TWICE),
     "missing-update/two_optimizers": ({"AMP102"}, STEPPED_TWICE),
+    "clip-before-unscale/method": ({"AMP103"}, None),
+    "clip-before-unscale/plain_loop": ({"AMP103"}, None),
+    "scaled-grad-use/rate_by_norm": ({"AMP104"}, None),
+    "unscaled-backward/second_loss": ({"AMP105"}, None),
+    "repeated-unscale/after_clip": ({"AMP106"}, UNSCALED_TWICE),
+    "misplaced-update/each_micro_batch": ({"AMP107"}, NOTHING_RECORDED),
+    "backward-after-unscale/second_loss": ({"AMP109"}, None),
+    "repeated-step/twice": ({"AMP110"}, STEPPED_TWICE),
 }
 
 # fixture -> the deprecations that PyTorch warns of
