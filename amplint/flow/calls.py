@@ -326,6 +326,8 @@ class Calls(Expressions):
         """Whether an unseen caller or callee may have scaled the loss."""
         if not isinstance(loss, Unknown):
             return not isinstance(loss, Known)
+        if loss.key[0] == "global" and loss.key[2] in self.machine.program.module.locals:
+            return False  # the module's own, of which nothing scaled is ever made
         return loss.key[0] in ("param", "attribute", "global") or any(isinstance(h, Scaler) for h in loss.holds)
 
     def collection_method(
