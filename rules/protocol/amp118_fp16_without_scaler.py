@@ -172,10 +172,18 @@ def _derived(training: Training, loss: cst.BaseExpression) -> Iterator[cst.CSTNo
                 functions.update(places.members(module, "forward"))
             found.extend(value for function in functions for value in places.returned(function))
         for source in found:
-            if source not in seen:
+            if source not in seen and not training.autocasts.is_inference(source) and not _is_detached(source):
                 seen.add(source)
                 waiting.append(source)
                 yield source
+
+
+def _is_detached(expression: cst.CSTNode) -> bool:
+    import libcst as cst
+
+    from amplint.training.origins import callee_name
+
+    return isinstance(expression, cst.Call) and callee_name(expression) in ("detach", "item", "numpy", "tolist")
 
 
 def _is_scaled(expression: cst.CSTNode) -> bool:
