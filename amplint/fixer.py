@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from amplint.analysis import Analyses
 from amplint.documents import Document
 from amplint.findings import Applicability, Edit, Finding, Fix, Severity
 from amplint.linter import Result, run_rules, unsuppressed
@@ -66,7 +67,7 @@ class Fixer:
 
     def lint(self, document: Document) -> Result:
         """What is found in ``document``; each finding has the fix that heals it, or the reason why it has none."""
-        return self._lint(_Trials(self, document))
+        return self._lint(_Trials(self, document, Analyses()))
 
     def fix(self, document: Document, *, unsafe: bool = False) -> Fixed:
         """Apply fixes until none is left to apply; unsafe ones only if asked for.
@@ -74,8 +75,9 @@ class Fixer:
         It ends: each round leaves fewer findings than it met.
         """
         healed: list[Finding] = []
+        analyses = Analyses()
         while True:
-            trials = _Trials(self, document)
+            trials = _Trials(self, document, analyses)
             result = self._lint(trials)
             if self._object_to is not None:
                 heard = tuple(self._without_objection(document, finding, unsafe) for finding in result.findings)
@@ -146,8 +148,8 @@ def _first_edits(finding: Finding) -> tuple[Edit, ...]:
 class _Survey:
     """Everything that is found in one text."""
 
-    def __init__(self, fixer: Fixer, document: Document) -> None:
-        self._context = Context(document, fixer._target_torch)
+    def __init__(self, fixer: Fixer, document: Document, analyses: Analyses, *, offers_fixes: bool = True) -> None:
+        self._context = Context(document, fixer._target_torch, analyses, offers_fixes=offers_fixes)
         self._fixer = fixer
         self.selected = run_rules(self._context, fixer._selected)
         self._others: Result | None = None
@@ -171,10 +173,11 @@ class _Survey:
 class _Trials:
     """Tries proposals out on one document, each resulting text once."""
 
-    def __init__(self, fixer: Fixer, document: Document) -> None:
+    def __init__(self, fixer: Fixer, document: Document, analyses: Analyses) -> None:
         self._fixer = fixer
         self.document = document
-        self.before = _Survey(fixer, document)
+        self._analyses = analyses
+        self.before = _Survey(fixer, document, analyses)
         self._compiled = _compiles(document.text)
         self._objections: dict[tuple[str, tuple[str, ...]], str | None] = {}
 
@@ -215,7 +218,7 @@ class _Trials:
     def _object(self, document: Document, healed: Counter[str]) -> str | None:
         if self._compiled and not _compiles(document.text):
             return "the result does not compile"
-        after = _Survey(self._fixer, document)
+        after = _Survey(self._fixer, document, self._analyses, offers_fixes=False)
         if after.crashed - self.before.crashed:
             return "a rule fails on the result"
         before, now = self.before.counts, after.counts

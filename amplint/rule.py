@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
+from amplint.analysis import Analyses
 from amplint.documents import Document
 from amplint.findings import Edit, Finding, Fix, Related, Severity
 
@@ -15,9 +16,10 @@ if TYPE_CHECKING:  # LibCST is imported only when a document needs a tree
     import libcst as cst
 
     from amplint.flow import ProtocolReport
+    from amplint.flow.intent import Intent
     from amplint.precision import PrecisionReport
     from amplint.syntax.names import Names
-    from amplint.syntax.tree import InvalidSyntax, SyntaxTree
+    from amplint.syntax.tree import SyntaxTree
     from amplint.training.training import Training
 
 
@@ -33,59 +35,62 @@ class TargetTorch:
 
 
 class Context:
-    """One document as the rules see it; every view of it is made once, when the first rule asks."""
+    """One document as the rules see it; every view of it is made once, when the first rule asks.
 
-    def __init__(self, document: Document, target_torch: TargetTorch | None = None) -> None:
+    ``analyses`` are those of the texts that came before, where there are any: what a fix makes is looked at again.
+    Where nobody is to be offered a fix, ``offers_fixes`` is false, and no time need be spent on them.
+    """
+
+    def __init__(
+        self,
+        document: Document,
+        target_torch: TargetTorch | None = None,
+        analyses: Analyses | None = None,
+        *,
+        offers_fixes: bool = True,
+    ) -> None:
         self.document = document
         self.target_torch = target_torch
-        self._invalid: InvalidSyntax | None = None
+        self.offers_fixes = offers_fixes
+        self.analyses = Analyses() if analyses is None else analyses
+        self._analysis = self.analyses.of(document.text)
 
-    @cached_property
+    @property
     def tree(self) -> SyntaxTree:
         """The LibCST tree; raises :class:`amplint.syntax.tree.InvalidSyntax`."""
-        from amplint.syntax.tree import InvalidSyntax, SyntaxTree
+        return self._analysis.tree
 
-        if self._invalid is not None:
-            raise self._invalid
-        try:
-            return SyntaxTree(self.document.text)
-        except InvalidSyntax as error:
-            self._invalid = error
-            raise
-
-    @cached_property
+    @property
     def names(self) -> Names:
         """Qualified names of the tree's references, through its imports."""
-        from amplint.syntax.names import Names
+        return self._analysis.names
 
-        return Names(self.tree)
-
-    @cached_property
+    @property
     def protocol(self) -> ProtocolReport:
         """What the gradient-scaler automaton rejects on the document's feasible paths."""
-        from amplint.flow import explore
-
-        return explore(self.tree, self.names)
+        return self._analysis.protocol
 
     @property
     def left(self) -> tuple[str, ...]:
         """The functions that :attr:`protocol` left, if any rule has asked for it yet."""
-        report: ProtocolReport | None = self.__dict__.get("protocol")
-        return report.left if report else ()
+        return self._analysis.left
 
-    @cached_property
+    @property
     def training(self) -> Training:
         """What the document trains with: scalers, regions, and where their values come from."""
-        from amplint.training.training import Training
+        return self._analysis.training
 
-        return Training(self.names)
-
-    @cached_property
+    @property
     def precision(self) -> PrecisionReport:
         """Where autocast is on, and which operations meet which dtypes."""
-        from amplint.precision import interpret
+        return self._analysis.precision
 
-        return interpret(self.tree, self.names)
+    @cached_property
+    def intent(self) -> Intent:
+        """What can be written into the document to mend a violation of the protocol."""
+        from amplint.flow.intent import Intent
+
+        return Intent(self.document, self.tree, self.protocol, self.analyses, self.offers_fixes)
 
     def finding(
         self,

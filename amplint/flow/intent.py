@@ -10,13 +10,13 @@ from functools import cached_property
 
 import libcst as cst
 
+from amplint.analysis import Analyses
 from amplint.documents import Document
 from amplint.findings import Edit, Fix
-from amplint.flow import ProtocolReport, explore
+from amplint.flow import ProtocolReport
 from amplint.flow.machine import Found
 from amplint.protocol import Violation
 from amplint.syntax.enclosing import ancestors, insert_after, insert_line_after, statement_of, whole_lines
-from amplint.syntax.names import Names
 from amplint.syntax.tree import InvalidSyntax, SyntaxTree
 
 
@@ -27,6 +27,10 @@ class Intent:
     document: Document
     tree: SyntaxTree
     report: ProtocolReport
+    analyses: Analyses
+    """Of the document, and of what fixes make of it."""
+    offers_fixes: bool = True
+    """Whether fixes are wanted at all; where not, none is found to heal."""
 
     def scaler_text(self, violation: Violation) -> str | None:
         """The expression by which the violation's place can reach its scaler, None where none is sure."""
@@ -176,14 +180,16 @@ class Intent:
 
         No ``update()`` of the scaler in the same function may be left with nothing to do: it would still break.
         """
+        if not self.offers_fixes:
+            return False
         text = self.document.text
         for edit in sorted(fix.edits, key=lambda edit: edit.start, reverse=True):
             text = text[: edit.start.offset] + edit.content + text[edit.end.offset :]
+        fixed = self.analyses.of(text)
         try:
-            tree = SyntaxTree(text)
+            tree, after = fixed.tree, fixed.protocol
         except InvalidSyntax:
             return False
-        after = explore(tree, Names(tree))
         here = self.report.scope(violation.site)
         idle = {
             tree.code(after.node(found.violation.site))

@@ -32,17 +32,29 @@ class Variables(dict[str, Value]):
     """The variables of one frame; never changed once made, so that the hash is worked out once."""
 
     _hash: int | None = None
+    _objects: Variables | None = None
 
     def __hash__(self) -> int:  # type: ignore[override]
         if self._hash is None:
             self._hash = hash(frozenset(self.items()))
         return self._hash
 
+    @property
+    def objects(self) -> Variables:
+        """Without the variables whose value is merely not known, or a number or a text."""
+        if self._objects is None:
+            self._objects = Variables({name: value for name, value in self.items() if not _is_ordinary(value)})
+        return self._objects
+
 
 Route = tuple[tuple[int, bool], ...]
 """The sites of tests, in the order in which they were decided, with how they turned out."""
 MAX_ROUTE = 24
 """The last decisions of a path that are remembered to be told."""
+
+
+_new = object.__new__
+_SAME = -1  # no site
 
 
 class Path:
@@ -67,40 +79,77 @@ class Path:
         self.route = route
         """The decisions by which some run comes here: of paths that are equal otherwise, those of one."""
         self._hash: int | None = None
-        self._hashes: dict[str, int] = {}
+        self._hashes: list[int | None] = [None] * 5
 
     @staticmethod
     def start() -> Path:
         """A path on which nothing has happened."""
         return Path({}, {}, {}, frozenset(), ProtocolState())
 
-    def but(self, **changes: Any) -> Path:
+    def but(
+        self,
+        *,
+        frames: dict[Key, Variables] | None = None,
+        store: dict[tuple[Key, str], Value] | None = None,
+        facts: dict[Key, bool] | None = None,
+        switches: frozenset[tuple[Key, bool]] | None = None,
+        protocol: ProtocolState | None = None,
+        detour: int | None = _SAME,
+        route: Route | None = None,
+    ) -> Path:
         """This path with some of its parts replaced."""
-        changed = Path(**{name: changes.get(name, getattr(self, name)) for name in (*_PARTS, "route")})
-        changed._hashes = {name: known for name, known in self._hashes.items() if name not in changes}
+        changed = _new(Path)
+        changed._hash = None
+        hashes = changed._hashes = self._hashes.copy()  # each is kept for as long as its part stays the same
+        if frames is None:
+            changed.frames = self.frames
+        else:
+            changed.frames, hashes[0] = frames, None
+        if store is None:
+            changed.store = self.store
+        else:
+            changed.store, hashes[1] = store, None
+        if facts is None:
+            changed.facts = self.facts
+        else:
+            changed.facts, hashes[2] = facts, None
+        if switches is None:
+            changed.switches = self.switches
+        else:
+            changed.switches, hashes[3] = switches, None
+        if protocol is None:
+            changed.protocol = self.protocol
+        else:
+            changed.protocol, hashes[4] = protocol, None
+        changed.detour = self.detour if detour is _SAME else detour
+        changed.route = self.route if route is None else route
         return changed
 
     def __hash__(self) -> int:
         if self._hash is None:
-            self._hash = hash(tuple(map(self._hash_of, _PARTS)))
+            hashes = self._hashes
+            if hashes[0] is None:
+                hashes[0] = hash(frozenset(self.frames.items()))
+            if hashes[1] is None:
+                hashes[1] = hash(frozenset(self.store.items()))
+            if hashes[2] is None:
+                hashes[2] = hash(frozenset(self.facts.items()))
+            if hashes[3] is None:
+                hashes[3] = hash(self.switches)
+            if hashes[4] is None:
+                hashes[4] = hash(self.protocol)
+            self._hash = hash((*hashes, self.detour))
         return self._hash
-
-    def _hash_of(self, part: str) -> int:
-        """The hash of one part, kept from path to path for as long as the part stays the same."""
-        known = self._hashes.get(part)
-        if known is None:
-            value = getattr(self, part)
-            known = self._hashes[part] = hash(frozenset(value.items()) if isinstance(value, dict) else value)
-        return known
 
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        return (
-            isinstance(other, Path)
-            and hash(self) == hash(other)
-            and all(getattr(self, name) == getattr(other, name) for name in _PARTS)
-        )
+        if not isinstance(other, Path) or hash(self) != hash(other):
+            return False
+        return self._parts() == other._parts()
+
+    def _parts(self) -> tuple[object, ...]:
+        return self.frames, self.store, self.facts, self.switches, self.protocol, self.detour
 
     # variables and attributes
 
@@ -291,7 +340,6 @@ class Path:
 
 
 _DOUBT: Key = ("doubt",)
-_PARTS = ("frames", "store", "facts", "switches", "protocol", "detour")
 _DECIDE: dict[str, Callable[[Path, Condition], bool | None]] = {
     "not": Path._decide_not,
     "and": Path._decide_and,
@@ -369,13 +417,13 @@ def join(paths: list[Path], decided: Iterable[Key]) -> list[Path]:
     """Paths that differ only in how one condition turned out are one again: nothing depends on it any more."""
     for key in decided:
         rest: dict[Path, set[bool | None]] = {}
-        for path in paths:
-            rest.setdefault(path.undecided(key), set()).add(path.facts.get(key))
+        others = [path.undecided(key) for path in paths]
+        for path, undecided in zip(paths, others, strict=True):
+            rest.setdefault(undecided, set()).add(path.facts.get(key))
         if len(rest) == len(paths):
             continue
         joined: list[Path] = []
-        for path in paths:
-            undecided = path.undecided(key)
+        for path, undecided in zip(paths, others, strict=True):
             joined.append(undecided if rest[undecided] >= {True, False} else path)
         paths = list(dict.fromkeys(joined))
     return paths
@@ -394,17 +442,14 @@ def merge(paths: list[Path], limit: int) -> list[Path]:
 
 def essence(path: Path) -> Path:
     """What of a path the protocol depends on: its scalers and optimizers and their state."""
-    frames = {key: _objects(names) for key, names in path.frames.items()}
+    frames = {key: names.objects for key, names in path.frames.items()}
     store = {place: value for place, value in path.store.items() if not _is_ordinary(value)}
     return path.but(frames=frames, store=store, facts={}, switches=frozenset())
 
 
-def _objects(names: Variables) -> Variables:
-    """Without the variables whose value is merely not known, or a number or a text."""
-    return Variables({name: value for name, value in names.items() if not _is_ordinary(value)})
-
-
 def _is_ordinary(value: Value) -> bool:
+    if isinstance(value, Unknown):
+        return True
     if isinstance(value, Known):
         return value.value is not None and not isinstance(value.value, bool)
     if isinstance(value, Items):
@@ -413,7 +458,7 @@ def _is_ordinary(value: Value) -> bool:
         return all(_is_ordinary(part) for _, part in value.entries)
     if isinstance(value, Several):
         return _is_ordinary(value.element)
-    return isinstance(value, (Unknown, Condition, Imported))
+    return isinstance(value, (Condition, Imported))
 
 
 def widest(group: list[Path]) -> Path:

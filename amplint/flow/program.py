@@ -381,22 +381,26 @@ class Program:
     """For each site, the function it stands in."""
 
 
-def children(node: Any) -> Iterator[Any]:
+def children(node: Any) -> list[Any]:
     """The expressions and statements directly inside ``node``; functions and classes are not entered."""
+    found: list[Any] = []
     for name in _FIELDS[type(node)]:
         value = getattr(node, name)
-        if type(value) in _FIELDS:
-            yield value
-        elif isinstance(value, (list, tuple)):
-            yield from _nodes(value)
+        kind = type(value)
+        if kind in _FIELDS:
+            found.append(value)
+        elif kind is list or kind is tuple:
+            _add_nodes(value, found)
+    return found
 
 
-def _nodes(values: list[Any] | tuple[Any, ...]) -> Iterator[Any]:
+def _add_nodes(values: list[Any] | tuple[Any, ...], found: list[Any]) -> None:
     for value in values:
-        if type(value) in _FIELDS:
-            yield value
-        elif isinstance(value, (list, tuple)):
-            yield from _nodes(value)
+        kind = type(value)
+        if kind in _FIELDS:
+            found.append(value)
+        elif kind is list or kind is tuple:
+            _add_nodes(value, found)
 
 
 _FIELDS: dict[type, tuple[str, ...]] = {
@@ -441,6 +445,9 @@ _FIELDS: dict[type, tuple[str, ...]] = {
 
 def walk(node: Any) -> Iterator[Any]:
     """``node`` and everything inside it, in source order."""
-    yield node
-    for child in children(node):
-        yield from walk(child)
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if _FIELDS[type(node)]:
+            waiting += reversed(children(node))

@@ -62,6 +62,8 @@ class _Relevance:
         self.scaling_names: set[str] = set()
         self.scales_inside: dict[int, bool] = {}
         self._spread(program)
+        self.scaled = self._scaled()
+        self.active = {id(node) for node in self.all_nodes if self._is_active(node)}
         self.relevant = self._relevant()
 
     def called(self) -> dict[str, frozenset[str]]:
@@ -75,7 +77,7 @@ class _Relevance:
     # which functions lead to calls of the protocol
 
     def touches(self, function: ir.Function) -> bool:
-        return any(self._is_active(node) for node in self.nodes[id(function)])
+        return any(id(node) in self.active for node in self.nodes[id(function)])
 
     def returns_object(self, function: ir.Function) -> bool:
         """Whether a function may return a scaler or an optimizer that it only looked up."""
@@ -341,24 +343,35 @@ class _Relevance:
                     yield _last(argument.value), _last(node.func.base)
 
     def _relevant(self) -> set[str]:
-        self.scaled = self._scaled()
         relevant = self.objects | self.scaled | self.holders | self.assigned_functions
+        assigned: list[tuple[set[str], set[str]]] = []  # what depends on what, where it matters
+        undecided: list[tuple[set[str], list[ir.Assign]]] = []
+        for node in self.all_nodes:
+            if isinstance(node, ir.Assign):
+                ends = set().union(*(self._ends(target) for target in node.targets if target is not None))
+                assigned.append((ends, self._operands(node.value)))
+            elif isinstance(node, ir.Augment):
+                if node.target is not None:
+                    assigned.append((self._ends(node.target), self._operands(node.value)))
+            elif isinstance(node, (ir.For, ir.Each)):
+                if node.target is not None:
+                    assigned.append((self._ends(node.target), self._names(node.source)))
+            elif isinstance(node, (ir.If, ir.While, ir.Choice)):
+                operands = self._operands(node.test)
+                inside = [n for arm in _arms(node) for n in ir.walk(arm)]
+                if any(id(n) in self.active or isinstance(n, (ir.Return, ir.Break, ir.Continue)) for n in inside):
+                    relevant |= operands
+                else:
+                    undecided.append((operands, [n for n in inside if isinstance(n, ir.Assign)]))
         size = -1
         while size != len(relevant):
             size = len(relevant)
-            for node in self.all_nodes:
-                if isinstance(node, ir.Assign):
-                    if any(target is not None and self._ends(target) & relevant for target in node.targets):
-                        relevant |= self._operands(node.value)
-                elif isinstance(node, ir.Augment):
-                    if node.target is not None and self._ends(node.target) & relevant:
-                        relevant |= self._operands(node.value)
-                elif isinstance(node, (ir.For, ir.Each)):
-                    if node.target is not None and self._ends(node.target) & relevant:
-                        relevant |= self._names(node.source)
-                elif isinstance(node, (ir.If, ir.While, ir.Choice)):
-                    if not self._operands(node.test) <= relevant and self._decides(node, relevant):
-                        relevant |= self._operands(node.test)
+            for ends, operands in assigned:
+                if not ends.isdisjoint(relevant):
+                    relevant |= operands
+            for operands, assigns in undecided:
+                if not operands <= relevant and any(self._is_telling(node, relevant) for node in assigns):
+                    relevant |= operands
         return relevant
 
     def _scaled(self) -> set[str]:
@@ -390,16 +403,6 @@ class _Relevance:
                 if isinstance(node, ir.Assign) and any(t is not None and self._ends(t) & found for t in node.targets):
                     found |= self._names(node.value)
         return frozenset(found)
-
-    def _decides(self, node: ir.If | ir.While | ir.Choice, relevant: set[str]) -> bool:
-        arms: Iterable[Any] = (node.then, node.other) if isinstance(node, ir.Choice) else (*node.body, *node.orelse)
-        for arm in arms:
-            for inner in ir.walk(arm):
-                if self._is_active(inner) or isinstance(inner, (ir.Return, ir.Break, ir.Continue)):
-                    return True
-                if isinstance(inner, ir.Assign) and self._is_telling(inner, relevant):
-                    return True
-        return False
 
     def _is_telling(self, node: ir.Assign, relevant: set[str]) -> bool:
         """Whether it matters on which path an assignment is made: of an object, or of a flag that says so later."""
@@ -529,7 +532,7 @@ class _Relevance:
         return ir.Forget(forgotten) if forgotten else None
 
     def _active_inside(self, node: Any) -> bool:
-        return any(self._is_active(inner) for inner in ir.walk(node))
+        return any(id(inner) in self.active for inner in ir.walk(node))
 
     def mark_choices(self) -> None:
         """Note which arms of the conditional expressions use a scaler."""
@@ -610,6 +613,11 @@ def _appends_object(node: Any) -> bool:
         return any(isinstance(target, ir.Item) for target in node.targets) and _builds(node.value)
     appends = isinstance(node, ir.Call) and isinstance(node.func, ir.Attribute) and node.func.attr in ("append", "add")
     return appends and any(_builds(argument.value) for argument in node.args)
+
+
+def _arms(node: ir.If | ir.While | ir.Choice) -> Iterable[Any]:
+    """What is done where a test holds, and where it does not."""
+    return (node.then, node.other) if isinstance(node, ir.Choice) else (*node.body, *node.orelse)
 
 
 def _has_closure(node: Any) -> bool:

@@ -67,9 +67,7 @@ class StepBypassesScaler(Rule):
         bypasses = [found for found in report.violations if found.violation.code == self.code]
         if not bypasses:
             return
-        from amplint.flow.intent import Intent
-
-        intent = Intent(context.document, context.tree, report)
+        intent = context.intent
         for found in bypasses:
             violation = found.violation
             scaler = intent.scaler_text(violation)

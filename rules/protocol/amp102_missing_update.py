@@ -66,9 +66,9 @@ class MissingUpdate(Rule):
             violation = found.violation
             if violation.code != self.code or (violation.site in repeated and not found.is_step):
                 continue  # an unscale_() that is one too many is said as that
-            from amplint.flow.intent import Intent, bundle
+            from amplint.flow.intent import bundle
 
-            intent = Intent(context.document, context.tree, report)
+            intent = context.intent
             scaler = intent.scaler_text(violation)
             related = [*explanation(context, intent, found)]
             candidates: tuple[Fix, ...] = ()

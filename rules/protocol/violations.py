@@ -36,10 +36,9 @@ class ViolationRule(Rule):
         rejected = [found for found in report.violations if found.violation.code == self.code]
         if not rejected:
             return
-        from amplint.flow.intent import Intent
         from amplint.flow.values import is_accelerators
 
-        intent = Intent(context.document, context.tree, report)
+        intent = context.intent
         for found in rejected:
             if not self.concerns(intent, found):
                 continue

@@ -32,9 +32,9 @@ def codes(report: ProtocolReport) -> list[str]:
 
 
 def seconds(source: str) -> float:
-    started = time.perf_counter()
+    started = time.process_time()
     explored(source)
-    return time.perf_counter() - started
+    return time.process_time() - started
 
 
 INDEPENDENT = {
@@ -61,9 +61,9 @@ def test_two_thousand_statements_take_under_a_second() -> None:
     explored(HEADER)  # LibCST's own first use
     tree = SyntaxTree(source)
     names = Names(tree)
-    started = time.perf_counter()
+    started = time.process_time()
     report = explore(tree, names)
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
     assert codes(report) == []
 
 
