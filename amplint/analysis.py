@@ -39,6 +39,11 @@ class Analysis:
             self._invalid = error
             raise
 
+    @property
+    def is_parsed(self) -> bool:
+        """Whether anybody has asked for the tree."""
+        return "tree" in self.__dict__ or self._invalid is not None
+
     @cached_property
     def names(self) -> Names:
         """Qualified names of the tree's references, through its imports."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from amplint.config import Configuration
 from amplint.documents import PROSE_SUFFIXES, Document, UnreadableDocument, read_regular_file
 from amplint.ignores import IgnoreFiles
+from amplint.mentions import Mentions
 
 _SUFFIXES = (".py", ".ipynb")
 
@@ -45,14 +46,14 @@ class Discovery:
     def __init__(
         self,
         configuration: Configuration,
-        mentions: Iterable[bytes],
+        mentions: Mentions,
         *,
         force_exclude: bool = False,
         include_docs: bool | None = None,
     ) -> None:
         self._configuration = configuration
         self._include_docs = include_docs
-        self._mentions = _shortest(mentions)
+        self._mentions = mentions
         self._force_exclude = force_exclude
         self.searched = 0  # how many files were read, whether they hold anything or not
 
@@ -96,7 +97,7 @@ class Discovery:
         try:
             self.searched += 1
             content = read_regular_file(path)
-            if self._mentioned(content) or not _parses(Document.from_bytes(path, content)):
+            if self._mentions.stand_in(content) or not _parses(Document.from_bytes(path, content)):
                 yield Candidate(path, folder, len(content))
         except OSError as error:
             yield Problem(path, error.strerror or str(error))
@@ -137,7 +138,7 @@ class Discovery:
             return None  # a link to a folder: not followed, so no loop of links can catch the walk
         except OSError as error:
             return Problem(path, error.strerror or str(error))
-        if self._mentioned(content):
+        if self._mentions.stand_in(content):
             return Candidate(path, folder, len(content))
         if not content.isascii() and path.endswith(".py"):
             try:
@@ -145,21 +146,6 @@ class Discovery:
             except UnreadableDocument as error:
                 return Problem(path, error.message)
         return None
-
-    def _mentioned(self, content: bytes) -> bool:
-        for mention in self._mentions:
-            if mention in content:
-                return True
-        return False
-
-
-def _shortest(mentions: Iterable[bytes]) -> tuple[bytes, ...]:
-    """The mentions that hold no other one: where one of those is, so is the one it holds."""
-    shortest: list[bytes] = []
-    for mention in sorted(mentions, key=len):
-        if not any(other in mention for other in shortest):
-            shortest.append(mention)
-    return tuple(shortest)
 
 
 def _parses(document: Document) -> bool:

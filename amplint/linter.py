@@ -35,7 +35,7 @@ class Result:
 
 def run_rules(context: Context, rules: Iterable[type[Rule]]) -> Result:
     """Everything that ``rules`` find in the context's document, whatever its comments silence."""
-    from amplint.syntax.tree import InvalidSyntax
+    from amplint.syntax.invalid import InvalidSyntax
 
     findings: list[Finding] = []
     crashes: list[RuleCrashed] = []
@@ -49,8 +49,10 @@ def run_rules(context: Context, rules: Iterable[type[Rule]]) -> Result:
             crashes.append(RuleCrashed(rule, context.document.filename, error))
 
     rules = tuple(rules)
+    content = context.document.text.encode("utf-8", "surrogatepass")
     for rule in rules:
-        take(rule, lambda rule: rule.check(context))
+        if rule.may_concern(content):
+            take(rule, lambda rule: rule.check(context))
     failed = {crash.rule.code for crash in crashes}
     survey = Survey(tuple(findings), frozenset(rule.code for rule in rules) - failed, bool(context.left))
     for rule in rules:

@@ -13,6 +13,7 @@ from amplint.config import Configuration, Layer, Selection, Settings
 from amplint.discovery import Candidate, Discovery, Problem
 from amplint.documents import Document, DocumentError
 from amplint.findings import Applicability, Finding, Severity
+from amplint.mentions import Mentions
 from amplint.registry import installed
 from amplint.rule import TargetTorch
 
@@ -126,21 +127,20 @@ class Project:
 
     def mentions(self, text: str) -> bool:
         """Whether any rule may have something to say about ``text``."""
-        content = text.encode("utf-8", "surrogatepass")
-        return any(word in content for word in self._registry.mentions)
+        return self._registry.mentions.stand_in(text.encode("utf-8", "surrogatepass"))
 
     def check_document(self, document: Document) -> Report:
         """Lint, or fix, ``document`` as if it stood in its file; nothing is written."""
         name = document.filename
         absolute = os.path.abspath("stdin.py" if name == "-" else name)
-        if self._options.force_exclude and Discovery(self.configuration, ()).excludes(absolute):
+        if self._options.force_exclude and Discovery(self.configuration, Mentions(())).excludes(absolute):
             return Report(document)
         task = replace(self._task(name, os.path.dirname(absolute)), write=False)
         return _treat(document, task)
 
     def files(self, paths: Sequence[str]) -> Iterator[str | Problem]:
         """The files below ``paths`` that are looked into; raises :class:`amplint.config.ConfigError`."""
-        for item in self._discovery([b""]).find(paths):
+        for item in self._discovery(Mentions([b""])).find(paths):
             yield item if isinstance(item, Problem) else item.path
 
     def codes(self, path: str, settings: Settings) -> frozenset[str]:
@@ -165,7 +165,7 @@ class Project:
         asked = self._options.include_docs
         return settings.include_docs if asked is None else asked
 
-    def _discovery(self, mentions: Iterable[bytes]) -> Discovery:
+    def _discovery(self, mentions: Mentions) -> Discovery:
         return Discovery(
             self.configuration,
             mentions,

@@ -10,6 +10,7 @@ from functools import cached_property, lru_cache
 from importlib import import_module
 
 from amplint.findings import Severity
+from amplint.mentions import Mentions
 from amplint.rule import Rule
 from amplint.spelling import nearest
 
@@ -85,9 +86,9 @@ class Registry:
         return nearest(word, codes) or nearest(word, (rule.name for rule in self.rules))
 
     @cached_property
-    def mentions(self) -> tuple[bytes, ...]:
-        """The byte strings of which a file must hold one for any rule to have anything to say."""
-        return tuple(sorted({mention for rule in self.rules for mention in rule.mentions}))
+    def mentions(self) -> Mentions:
+        """What a file must hold for any rule to have anything to say."""
+        return Mentions(mention for rule in self.rules for mention in rule.mentions)
 
 
 def _check(rule: type[Rule]) -> None:
@@ -100,12 +101,17 @@ def _check(rule: type[Rule]) -> None:
         raise ValueError(f"the severity of {_origin(rule)} is {rule.severity!r}, not an amplint.findings.Severity")
     if rule.fixable not in ("never", "sometimes", "always"):
         raise ValueError(f"{_origin(rule)} is fixable {rule.fixable!r}, not never, sometimes or always")
-    if not (isinstance(rule.mentions, tuple) and all(isinstance(word, bytes) for word in rule.mentions)):
-        raise ValueError(f"the mentions of {_origin(rule)} are not a tuple of bytes")
+    if not (isinstance(rule.mentions, tuple) and all(map(_is_mention, rule.mentions))):
+        raise ValueError(f"the mentions of {_origin(rule)} are not a tuple of bytes, or of tuples of bytes")
     if not _CODE.match(rule.code):
         raise ValueError(f"the code of {_origin(rule)} is {rule.code!r}, not letters and then digits")
     if not _NAME.match(rule.name):
         raise ValueError(f"the name of {_origin(rule)} is {rule.name!r}, not lower-case-words")
+
+
+def _is_mention(mention: object) -> bool:
+    words = mention if isinstance(mention, tuple) else (mention,)
+    return bool(words) and all(isinstance(word, bytes) for word in words)
 
 
 def _looks_of(code: str) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 from amplint.analysis import Analyses
 from amplint.documents import Document
 from amplint.findings import Edit, Finding, Fix, Related, Severity
+from amplint.mentions import Mention, Mentions
 
 if TYPE_CHECKING:  # LibCST is imported only when a document needs a tree
     import libcst as cst
@@ -59,6 +60,11 @@ class Context:
     def tree(self) -> SyntaxTree:
         """The LibCST tree; raises :class:`amplint.syntax.tree.InvalidSyntax`."""
         return self._analysis.tree
+
+    @property
+    def is_parsed(self) -> bool:
+        """Whether any rule has asked for the tree."""
+        return self._analysis.is_parsed
 
     @property
     def names(self) -> Names:
@@ -153,8 +159,9 @@ class Rule:
     A rule that is not ``selectable`` reports always, whatever is selected, ignored or suppressed. One that is silenced
     ``by_name`` is so only by a comment that names its code.
 
-    ``mentions`` are byte strings of which a file must hold at least one for the rule to have anything to say: the
-    prefilter reads nothing more of a file that holds none of any rule's.
+    ``mentions`` are byte strings of which a text must hold at least one for the rule to have anything to say; a tuple
+    of several stands for all of them together, the rarest first. The prefilter reads nothing more of a file that
+    holds none of any rule's, and a rule is asked about no text that holds none of its own.
 
     ``url`` is where the rule's page is published, if it is.
     """
@@ -168,8 +175,13 @@ class Rule:
     default: ClassVar[bool] = True
     selectable: ClassVar[bool] = True
     by_name: ClassVar[bool] = False
-    mentions: ClassVar[tuple[bytes, ...]] = ()
+    mentions: ClassVar[tuple[Mention, ...]] = ()
     url: ClassVar[str | None] = None
+
+    @classmethod
+    def may_concern(cls, content: bytes) -> bool:
+        """Whether the rule may have something to say about a text."""
+        return not cls.mentions or Mentions(cls.mentions).stand_in(content)
 
     def check(self, context: Context) -> Iterator[Finding]:
         """Yield what the rule finds in the document."""

@@ -10,6 +10,7 @@ import pytest
 
 from amplint.config import Configuration
 from amplint.discovery import Candidate, Discovery, Problem
+from amplint.mentions import Mention, Mentions
 from amplint.registry import Registry
 
 
@@ -25,8 +26,8 @@ def write(root: Path, *paths: str, text: str = "needle\n") -> None:
         (root / path).write_text(text, encoding="utf-8")
 
 
-def find(*paths: str, mentions: tuple[bytes, ...] = (b"needle",), **options: bool) -> list[str]:
-    discovery = Discovery(Configuration(Registry(())), mentions, **options)
+def find(*paths: str, mentions: tuple[Mention, ...] = (b"needle",), **options: bool) -> list[str]:
+    discovery = Discovery(Configuration(Registry(())), Mentions(mentions), **options)
     return [
         item.path.replace(os.sep, "/") if isinstance(item, Candidate) else f"{item.path}: {item.message}"
         for item in discovery.find(paths)
@@ -46,6 +47,14 @@ def test_files_without_a_mention_are_left_out(tree: Path) -> None:
     write(tree, "c.py", text="x" * 65533 + "needle\n")
     assert find(".") == ["b.py", "c.py"]
     assert find(".", mentions=(b"two", b"needle", b"needles")) == ["b.py", "c.py"]
+
+
+def test_a_mention_of_several_words_needs_them_all(tree: Path) -> None:
+    write(tree, "a.py", text="needle\n")
+    write(tree, "b.py", text="thread and needle\n")
+    write(tree, "c.py", text="thread\n")
+    write(tree, "d.py", text="pin\n")
+    assert find(".", mentions=((b"needle", b"thread"), b"pin")) == ["b.py", "d.py"]
 
 
 def test_usual_folders_are_skipped_but_not_when_named(tree: Path) -> None:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from amplint.documents import Document, UnreadableDocument
 from amplint.documents.parts import PartedDocument
 from amplint.fixer import Fixer
+from amplint.mentions import Mentions
 from amplint.registry import installed
 
 pytestmark = pytest.mark.usefixtures("demo_rules")
@@ -262,8 +263,8 @@ def test_every_format_has_notebooks(amplint: Amplint, tmp_path: Path, output_for
 
 def test_a_warning_among_the_outputs_is_no_program() -> None:
     read = document("print(x)", "# %% autocast")
-    assert read.holds([b"print"])
-    assert not read.holds([b"autocast", b"</div>"])
+    assert read.holds(Mentions([b"print"]))
+    assert not read.holds(Mentions([b"autocast", b"</div>"]))
 
 
 def test_comments_in_cells_silence(amplint: Amplint, tmp_path: Path) -> None:

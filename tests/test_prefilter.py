@@ -34,9 +34,20 @@ def test_nothing_heavy_is_imported_for_files_without_amp(tmp_path: Path, paths: 
 
 def test_no_rule_mentions_a_word_of_everyday_code(tmp_path: Path) -> None:
     """A mention that stands in most files would undo the prefilter without anybody noticing."""
+    from amplint.mentions import Mentions
     from amplint.registry import installed
 
     everyday = (
         b"import torch example stamp clamp sample scale scaled scaler step backward zero_grad update enabled dtype"
     )
-    assert [mention for mention in installed().mentions if mention in everyday] == []
+    assert [
+        rule.code for rule in installed().rules if rule.mentions and Mentions(rule.mentions).stand_in(everyday)
+    ] == []
+
+
+def test_a_rule_is_not_asked_about_a_text_that_does_not_mention_what_it_needs(tmp_path: Path) -> None:
+    """Half-precision code without a scaler must not pay for the exploration of its paths."""
+    (tmp_path / "a.py").write_text("import torch\nweights = torch.zeros(2, dtype=torch.float16)\n")
+    script = SCRIPT.replace("heavy = {", 'heavy = {"amplint.flow", "amplint.precision", "amplint.training", ')
+    done = subprocess.run([sys.executable, "-c", script, "."], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1:] == [""]

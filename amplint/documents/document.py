@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from amplint.findings import Edit, Location
+from amplint.mentions import Mentions
 
 PROSE_SUFFIXES = (".md", ".markdown", ".rst")
 NEWLINE = re.compile(r"\r\n|\r|\n")
@@ -116,8 +117,8 @@ class Document:
         """The cells that are no Python: the offset at which each stands, left empty in the text, and its source."""
         return ()
 
-    def holds(self, mentions: Iterable[bytes]) -> bool:
-        """Whether the program holds one of ``mentions``, now that its file was chosen because that does."""
+    def holds(self, mentions: Mentions) -> bool:
+        """Whether the program holds ``mentions``, now that its file was chosen because that does."""
         return True
 
     def encode(self) -> bytes:

@@ -18,6 +18,7 @@ from amplint.documents.document import NEWLINE, Document, Place, apply_edits
 from amplint.documents.grammar import is_python
 from amplint.documents.magics import masked
 from amplint.findings import Edit, Location
+from amplint.mentions import Mentions
 
 
 class Change(NamedTuple):
@@ -167,9 +168,8 @@ class PartedDocument(Document):
                 found.append((self._line_starts[row], self._parts[index].source))
         return tuple(found)
 
-    def holds(self, mentions: Iterable[bytes]) -> bool:
-        program = "\n".join(part.source for part in self._parts).encode("utf-8", "replace")
-        return any(mention in program for mention in mentions)
+    def holds(self, mentions: Mentions) -> bool:
+        return mentions.stand_in("\n".join(part.source for part in self._parts).encode("utf-8", "replace"))
 
     def encode(self) -> bytes:
         return self._bom + self._file_text().encode(self.encoding)

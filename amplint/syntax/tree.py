@@ -10,16 +10,10 @@ from contextlib import contextmanager
 import libcst as cst
 from libcst._nodes.internal import CodegenState
 
+from amplint.syntax.invalid import InvalidSyntax as InvalidSyntax
+
 _SOLID = re.compile(r"[^\s\\]")
 _NEWLINE = re.compile(r"\r\n|\r|\n")
-
-
-class InvalidSyntax(Exception):
-    """The text is not Python that amplint can parse; ``row`` and ``column`` are 1-based."""
-
-    def __init__(self, message: str, row: int, column: int) -> None:
-        super().__init__(message)
-        self.message, self.row, self.column = message, row, column
 
 
 class SyntaxTree:

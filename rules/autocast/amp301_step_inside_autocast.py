@@ -58,6 +58,7 @@ class StepInsideAutocast(ViolationRule):
     since = "0.2.0"
     summary = "weights change inside an autocast region that runs forward again"
     fixable = "sometimes"
+    mentions = ((b"autocast", b".step"),)
     advice = "Close the region after the loss."
     calls_scaler = False
 

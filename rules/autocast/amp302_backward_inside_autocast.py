@@ -58,6 +58,7 @@ class BackwardInsideAutocast(ViolationRule):
     since = "0.2.0"
     summary = "`backward()` inside the autocast region"
     fixable = "sometimes"
+    mentions = ((b"autocast", b"backward"),)
     advice = "Close the region after the loss."
     calls_scaler = False
 

@@ -58,7 +58,7 @@ class ScaleSync(Rule):
     since = "0.1.0"
     summary = "the scale read in every iteration only to be written down: each time the CPU waits for the GPU"
     default = False
-    mentions = (b"get_scale", b"_scale.item")
+    mentions = (b"get_scale(", b"_scale.item(")
 
     def check(self, context: Context) -> Iterator[Finding]:
         """Yield the reads of the scale."""

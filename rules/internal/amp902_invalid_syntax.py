@@ -52,8 +52,30 @@ class InvalidSyntaxRule(Rule):
     selectable = False
     mentions = (b"cuda.amp", b"cpu.amp", b"torch.amp")
 
+    @classmethod
+    def may_concern(cls, content: bytes) -> bool:
+        """Any text may be no Python, whatever it mentions."""
+        return True
+
     def check(self, context: Context) -> Iterator[Finding]:
-        from amplint.syntax.tree import InvalidSyntax, SyntaxTree
+        from amplint.documents.grammar import is_python
+
+        document = context.document
+        if context.is_parsed or not is_python(document.text):
+            yield from self._check_file(context)
+        for offset, source in document.unparsed:
+            if _mentions_amp(source):
+                from amplint.syntax.tree import InvalidSyntax, SyntaxTree
+
+                try:
+                    SyntaxTree(source)
+                except InvalidSyntax as error:
+                    message, row, column = _python_says(source) or _libcst_says(error)
+                    top = document.location(offset).row
+                    yield self._finding("cell", message, document.at(top + row - 1, column))
+
+    def _check_file(self, context: Context) -> Iterator[Finding]:
+        from amplint.syntax.tree import InvalidSyntax
 
         document = context.document
         try:
@@ -61,14 +83,6 @@ class InvalidSyntaxRule(Rule):
         except InvalidSyntax as error:
             message, row, column = _python_says(document.text) or _libcst_says(error)
             yield self._finding("file", message, document.at(row, column))
-        for offset, source in document.unparsed:
-            if _mentions_amp(source):
-                try:
-                    SyntaxTree(source)
-                except InvalidSyntax as error:
-                    message, row, column = _python_says(source) or _libcst_says(error)
-                    top = document.location(offset).row
-                    yield self._finding("cell", message, document.at(top + row - 1, column))
 
     def _finding(self, what: str, message: str, place: Location) -> Finding:
         return Finding(

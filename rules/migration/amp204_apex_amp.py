@@ -62,12 +62,10 @@ class ApexAmp(Rule):
     severity = Severity.WARNING
     since = "0.1.0"
     summary = "`apex.amp`, which Apex deleted in 2025"
-    mentions = (b"apex",)
+    mentions = tuple((b"apex", before + b"amp") for before in (b".", b" ", b"\t", b"\n", b"(", b","))
 
     def check(self, context: Context) -> Iterator[Finding]:
         """Yield the imports and uses of ``apex.amp``."""
-        if "apex" not in context.document.text:
-            return
         from amplint.rules.migration.apex import uses_of_apex_amp
         from amplint.rules.migration.api import amp_names
 

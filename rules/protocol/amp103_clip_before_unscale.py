@@ -44,7 +44,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from amplint.findings import Fix, Severity
-from amplint.rules.protocol.violations import MENTIONS, ViolationRule
+from amplint.rules.protocol.violations import ViolationRule
 
 if TYPE_CHECKING:
     from amplint.flow.intent import Intent
@@ -60,7 +60,6 @@ class ClipBeforeUnscale(ViolationRule):
     since = "0.2.0"
     summary = "gradients are clipped while they carry the loss scale"
     fixable = "sometimes"
-    mentions = (*MENTIONS, b"Accelerator(")
     advice = "Call `{scaler}.unscale_(optimizer)` once, right before the clip."
 
     def candidates(self, intent: Intent, found: Found, scaler: str) -> tuple[Fix | None, ...]:

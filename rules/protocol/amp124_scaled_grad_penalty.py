@@ -52,12 +52,10 @@ class ScaledGradPenalty(Rule):
     severity = Severity.ERROR
     since = "0.2.0"
     summary = "gradients of a scaled loss are used in a penalty without dividing the scale out"
-    mentions = (b".scale(",)
+    mentions = ((b"create_graph", b".scale"),)
 
     def check(self, context: Context) -> Iterator[Finding]:
         """Yield the gradients that keep their scale."""
-        if "create_graph" not in context.document.text:
-            return
         places, scalers = context.training.places, context.training.scalers
         scales = {use.call for scaler in scalers.built for use in scalers.uses(scaler) if use.method == "scale"}
         scales |= {

@@ -6,14 +6,23 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
 from amplint.findings import Finding, Fix, Related
+from amplint.mentions import Mention
 from amplint.rule import Context, Rule
 
 if TYPE_CHECKING:
     from amplint.flow.intent import Intent
     from amplint.flow.machine import Found
 
-MENTIONS = (b"unscale_", b".scale(")
-"""A file without either has no step of a scaler's protocol in it."""
+MENTIONS = (
+    b"unscale_",
+    b"GradScaler",
+    b"Accelerator(",
+    (b".scale(", b"backward"),
+    (b".scale(", b"scaler"),
+    (b"autocast", b".scale"),
+    (b"autocast", b"Accelerator"),
+)
+"""A file without any has no step of a scaler's protocol in it."""
 
 
 _OF_ACCELERATOR = "Call the accelerator's own `clip_grad_norm_` or `clip_grad_value_`, which unscale first."
@@ -26,7 +35,7 @@ class ViolationRule(Rule):
     """
 
     advice: ClassVar[str]
-    mentions: ClassVar[tuple[bytes, ...]] = MENTIONS
+    mentions: ClassVar[tuple[Mention, ...]] = MENTIONS
     calls_scaler: ClassVar[bool] = True
     """Whether the rewrites call the scaler, which must be reached for it."""
 
