@@ -75,7 +75,7 @@ class FrameworkOwnsScaler(Rule):
     severity = Severity.ERROR
     since = "0.1.0"
     summary = "loss scaling by hand where Accelerate, Fabric, Lightning or DeepSpeed scales already"
-    mentions = (b"GradScaler", b".scaler")
+    mentions = (b"GradScaler", (b"Accelerator", b".scaler"))
 
     def check(self, context: Context) -> Iterator[Finding]:
         """Yield the scalers that have no business beside the framework's."""
