@@ -22,7 +22,10 @@ _ALIASES = ("data", "detach", "detach_", "view", "flatten", "view_as", "requires
 _HARMLESS = frozenset(
     "zero_ _foreach_zero_ size dim numel nelement element_size stride is_floating_point is_complex data_ptr "
     "untyped_storage get_device __hash__ __len__ register_hook".split()
+    # whether they are finite, their sign, and a factor have nothing to do with the scale
+    + "isfinite isnan isinf sign sign_ sgn mul_ div_ multiply_ divide_ true_divide_".split()
 )
+_CLAMPS = frozenset("clamp clamp_ clip clip_ clamp_min_ clamp_max_".split())
 
 
 class GradientReads:
@@ -92,7 +95,7 @@ class GradientReads:
             if parameter is not None and self._carries_scale(parameter):
                 filename = _calling_file()
                 if filename != _CLIPPING and not filename.startswith(_OPTIMIZERS):
-                    self._used(parameter)
+                    (self._clipped if name in _CLAMPS else self._used)(parameter)
 
 
 class _Operations(TorchFunctionMode):

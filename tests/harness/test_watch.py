@@ -174,6 +174,29 @@ def a_region_that_is_off() -> None:
             loop.scaler.update()
 
 
+@wrong(AMP103="parameter.grad.clamp_(-1.0, 1.0)")
+def clamped_by_hand() -> None:
+    loop = Loop()
+    loop.scaler.scale(loop.loss()).backward()
+    for parameter in loop.model.parameters():
+        assert parameter.grad is not None
+        parameter.grad.clamp_(-1.0, 1.0)
+    loop.scaler.step(loop.optimizer)
+    loop.scaler.update()
+
+
+@right
+def asked_whether_they_are_finite() -> None:
+    loop = Loop()
+    loop.scaler.scale(loop.loss()).backward()
+    for parameter in loop.model.parameters():
+        assert parameter.grad is not None
+        assert parameter.grad.isfinite().all() and not torch.isnan(parameter.grad).any()
+        parameter.grad.mul_(0.5)
+    loop.scaler.step(loop.optimizer)
+    loop.scaler.update()
+
+
 @right
 def clipping() -> None:
     loop = Loop()
