@@ -438,12 +438,12 @@ def use_while_scaled() -> None:
     loop.scaler.update()
 
 
-@wrong(AMP104="parameter.grad.data.mul_(0.5)")
+@wrong(AMP104="parameter.grad.data.add_(0.5)")
 def change_while_scaled() -> None:
     loop = Loop()
     loop.scaler.scale(loop.loss()).backward()
     for parameter in loop.model.parameters():
-        parameter.grad.data.mul_(0.5)
+        parameter.grad.data.add_(0.5)
     loop.scaler.step(loop.optimizer)
     loop.scaler.update()
 
