@@ -12,6 +12,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from amplint.analysis import Analyses
 from amplint.documents import Document
@@ -178,8 +179,11 @@ class _Trials:
         self.document = document
         self._analyses = analyses
         self.before = _Survey(fixer, document, analyses)
-        self._compiled = _compiles(document.text)
         self._objections: dict[tuple[str, tuple[str, ...]], str | None] = {}
+
+    @cached_property
+    def _compiled(self) -> bool:
+        return _compiles(self.document.text)
 
     def decide(self, batch: list[_Proposal]) -> dict[Finding, Finding]:
         """Each finding of ``batch`` with the first of its candidates that heals, or with the reason for none."""

@@ -281,7 +281,7 @@ def _in_pool(tasks: Sequence[_Task], size: int) -> Iterator[Report | Problem]:
 
     workers = min(_processors(), len(tasks), 1 + size // _POOL_BYTES)
     done = 0
-    with ProcessPoolExecutor(workers, initializer=_obey_the_parent) as pool:
+    with ProcessPoolExecutor(workers, initializer=_start_worker) as pool:
         try:
             for report in pool.map(_do_in_worker, tasks):
                 yield report
@@ -295,6 +295,18 @@ def _in_pool(tasks: Sequence[_Task], size: int) -> Iterator[Report | Problem]:
             raise
         finally:
             pool.shutdown(cancel_futures=True)
+
+
+def collect_seldom() -> None:
+    """Let Python look for garbage less often: trees are millions of objects that go when their document is done."""
+    import gc
+
+    gc.set_threshold(100_000, 20, 50)
+
+
+def _start_worker() -> None:
+    collect_seldom()
+    _obey_the_parent()
 
 
 def _obey_the_parent() -> None:

@@ -222,8 +222,9 @@ def check(
     start = perf_counter()
     from amplint.cli.presentation import Presentation, complain
     from amplint.cli.progress import with_progress
-    from amplint.project import Options, Project
+    from amplint.project import Options, Project, collect_seldom
 
+    collect_seldom()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # one that was closed before the start is None
             stream.reconfigure(errors="backslashreplace")

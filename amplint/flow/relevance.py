@@ -58,12 +58,13 @@ class _Relevance:
         self.scaled: set[str] = set()
         for nodes in self.nodes.values():
             mark_descaled(nodes)
+        self.acting = {key: [n for n in nodes if self._can_act(n)] for key, nodes in self.nodes.items()}
         self.touching_names: set[str] = set()
         self.scaling_names: set[str] = set()
         self.scales_inside: dict[int, bool] = {}
         self._spread(program)
         self.scaled = self._scaled()
-        self.active = {id(node) for node in self.all_nodes if self._is_active(node)}
+        self.active = {id(node) for node in self.all_nodes if self._can_act(node) and self._is_active(node)}
         self.relevant = self._relevant()
 
     def called(self) -> dict[str, frozenset[str]]:
@@ -101,7 +102,7 @@ class _Relevance:
                     own = {function.name}
                     if function.name in ("__init__", "__call__", "__enter__", "__exit__") and id(function) in owners:
                         own.add(owners[id(function)])
-                    if not own <= names and any(test(node) for node in self.nodes[id(function)]):
+                    if not own <= names and any(test(node) for node in self.acting[id(function)]):
                         names |= own
                         grew = True
             for node in assigned:
@@ -111,6 +112,10 @@ class _Relevance:
                     if not own <= names and any(test(n) for n in inner):
                         names |= own
                         grew = True
+
+    def _can_act(self, node: Any) -> bool:
+        """Whether a node is of a kind that can be active, whatever the names in it come to mean."""
+        return isinstance(node, (ir.Call, ir.Attribute, ir.Operation)) or id(node) in self.changing
 
     def _is_active(self, node: Any) -> bool:
         if id(node) in self.changing:
@@ -123,7 +128,7 @@ class _Relevance:
                 return True
             if name in PROTOCOL_METHODS or name in self.touching_names:
                 return True
-            if node.func_externals() & (GRAD_SCALERS | CLIP_FUNCTIONS):
+            if node.func_externals() & _ACTIVE_FUNCTIONS:
                 return True
             if may_go_backward(name) and name not in self.function_names:
                 return True
@@ -436,7 +441,7 @@ class _Relevance:
         for index, statement in enumerate(statements):
             following = statements[index + 1 :] + after
             kept += self._uses(statement)
-            changes = any(id(node) in self.changing for node in ir.walk(statement))
+            changes = bool(self.changing) and any(id(node) in self.changing for node in ir.walk(statement))
             if changes and not isinstance(statement, _HEADS):
                 kept.append(ir.Change())
             lowered = self.statement(statement, following, active)
@@ -585,6 +590,7 @@ _READS = frozenset({"item", "tolist", "numpy", "float", "print", "str", "format"
 """What makes numbers or texts of a tensor."""
 
 _HARMLESS = HARMLESS_SCALER_METHODS | HARMLESS_OPTIMIZER_METHODS
+_ACTIVE_FUNCTIONS = GRAD_SCALERS | CLIP_FUNCTIONS
 
 
 _FUSED = frozenset({"grad_scale", "found_inf"})
