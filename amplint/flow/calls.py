@@ -35,6 +35,7 @@ from amplint.flow.values import (
     is_accelerators,
     key_of,
     named_parts,
+    parts_of,
     spelled_out,
 )
 from amplint.flow.vocabulary import (
@@ -302,7 +303,7 @@ class Calls(Expressions):
             if node.descales == 0 or (node.descales == 1 and not up_to_date):
                 path = self.used_as_number([loss], node.site, path)
             return [(path, Unknown(("attribute", key_of(loss), attr)))]
-        if attr in ("size", "dim"):
+        if attr in ("size", "dim", "isfinite", "isnan", "isinf"):
             return [(path, Unknown(("attribute", key_of(loss), attr)))]
         return [(path, loss)]
 
@@ -630,7 +631,7 @@ class Calls(Expressions):
             return [(path, Schedule((args[0].key,)))]
         if names & AUTOCASTS.keys():
             return [(path, Autocast(_enabled_region(names, args, kwargs, site)))]
-        if names & CLIP_FUNCTIONS:
+        if names & CLIP_FUNCTIONS and site not in self.machine.program.descaled and not _is_made_of_scale(args, kwargs):
             optimizers, certain = self.owners((args or [*kwargs.values()] or [NONE])[0], path)
             path = self.machine.emit(path, Event(EventKind.CLIP, site, optimizers=optimizers, certain=certain))
             return [self.remade(path, Unknown(("call", function.key, site)))]
@@ -793,7 +794,8 @@ class Calls(Expressions):
         self, args: list[Value], kwargs: Kwargs, site: int, path: Path, frame: Frame, name: str = ""
     ) -> Outcomes:
         """``print``, ``float`` and the like."""
-        path = self.used_as_number(args, site, path)
+        if site not in self.machine.program.descaled:
+            path = self.used_as_number(args, site, path)
         return self.harmless(args, kwargs, site, path, frame, name)
 
     def harmless(
@@ -862,6 +864,12 @@ def _stepped_in_argument(node: ir.Call) -> ir.Call | None:
         if isinstance(given.func, ir.Attribute) and given.func.attr == "step" and not given.args:
             return replace(node, args=[ir.Argument(given.func.base)])
     return None
+
+
+def _is_made_of_scale(args: list[Value], kwargs: Kwargs) -> bool:
+    """Whether an argument, such as the threshold of a clip, is made of a loss scale itself."""
+    parts = (spelled_out(part) for value in (*args, *kwargs.values()) for part in parts_of(key_of(value)))
+    return any(part[:1] == ("attribute",) and part[-1] == "get_scale" for part in parts)
 
 
 def _is_constant(loss: Value) -> bool:

@@ -75,8 +75,12 @@ class Evidence:
         """Count a call that an optimizer has: being stepped by a scaler, ``zero_grad`` or ``step``."""
         signs = self._signs.setdefault(key, set())
         signs.add(sign)
-        named = _OPTIMIZER_NAME.search(name_of(key))
-        if "stepped" in signs or ({"zero_grad", "step"} <= signs and named):
+        # clearing gradients and stepping is an optimizer's business; a step alone is what many things take
+        if (
+            "stepped" in signs
+            or {"zero_grad", "step"} <= signs
+            or ("step" in signs and _is_optimizer_name(name_of(key)))
+        ):
             self._grow(self.optimizers, key)
 
     def note_stepped(self, optimizer: Key) -> None:
@@ -104,7 +108,12 @@ class Evidence:
             raise LearntMore
 
 
-_OPTIMIZER_NAME = re.compile(r"(?i)(^|_)opt(im\w*|s)?(_|\d|$)|optim")
+_OPTIMIZER_NAME = re.compile(r"(?i)^_?optim(izer)?s?$|_optim(izer)?$|^optim(izer)?_")
+
+
+def _is_optimizer_name(name: str) -> bool:
+    """Whether nothing else than an optimizer is called so."""
+    return bool(_OPTIMIZER_NAME.search(name))
 
 
 def _changes_scaler(cls: ir.Class) -> bool:

@@ -179,9 +179,24 @@ def mark_descaled(nodes: list[Any]) -> None:
             grade = 1
         elif isinstance(node, ir.Call) and _last_name(node.func) in ("isfinite", "isnan", "isinf"):
             grade = 2
+        elif isinstance(node, ir.Call) and _last_name(node.func) in ("item", "tolist", "numpy", "float"):
+            grade = int(any(_divides(inner) and finder.is_scale(inner) for inner in ir.walk(node)))
         for inner in ir.walk(node) if grade else ():
             if isinstance(inner, ir.Call):
                 inner.descales = max(grade, inner.descales)
+
+
+def _divides(node: Any) -> bool:
+    if isinstance(node, ir.Operation):
+        return node.tag in ("Divide", "Multiply")
+    return isinstance(node, ir.Call) and _last_name(node.func) in (
+        "div",
+        "div_",
+        "mul",
+        "mul_",
+        "true_divide",
+        "multiply",
+    )
 
 
 def _last_name(node: Any) -> str:

@@ -108,11 +108,25 @@ class Intent:
     def guard(self, violation: Violation) -> tuple[str, bool] | None:
         """The tests around the cause of a violation but not around its place: as one test, and the truth it must have.
 
-        None where there is none, or one that cannot be said in a line.
+        None where there is none, or one that cannot be said at that place.
         """
-        cause = self.report.node(violation.causes[0].site) if violation.causes else None
-        if cause is None:
+        tests = self._tests_of_cause(violation)
+        if not tests or not self._can_say(violation, tests):
             return None
+        if len(tests) == 1:
+            return tests[0]
+        return " and ".join(_part(test, truth) for test, truth in reversed(tests)), True
+
+    def is_unsayable(self, violation: Violation) -> bool:
+        """Whether the cause of a violation stands under a condition that cannot be said at its place."""
+        tests = self._tests_of_cause(violation)
+        return bool(tests) and not self._can_say(violation, tests)
+
+    def _tests_of_cause(self, violation: Violation) -> list[tuple[str, bool]]:
+        """The tests that the cause of a violation stands under and its place does not, innermost first."""
+        if not violation.causes:
+            return []
+        cause = self.report.node(violation.causes[0].site)
         here = {id(node) for node in ancestors(self.tree, self.report.node(violation.site))}
         tests: list[tuple[str, bool]] = []
         child: cst.CSTNode = cause
@@ -122,11 +136,18 @@ class Intent:
             if isinstance(node, cst.If) and id(node) not in here:
                 tests.append((self.tree.code(node.test), child is node.body))
             child = node
-        if not tests or any("\n" in test for test, _ in tests):
-            return None
-        if len(tests) == 1:
-            return tests[0]
-        return " and ".join(_part(test, truth) for test, truth in reversed(tests)), True
+        return tests
+
+    def _can_say(self, violation: Violation, tests: list[tuple[str, bool]]) -> bool:
+        """Whether tests mean at the place of a violation what they mean at its cause, and fit in a line."""
+        here, there = self.report.scope(violation.site), self.report.scope(violation.causes[0].site)
+        if any("\n" in test for test, _ in tests):
+            return False
+        if here == there:
+            return True
+        own = bool(here.me) and here.owner == there.owner and here.me == there.me
+        words = {word for test, _ in tests for word in re.findall(r"(?<![\w.])[A-Za-z_]\w*", test)}
+        return own and words <= {here.me, "not", "and", "or", "is", "None", "True", "False"}
 
     def guarded_step(self, violation: Violation, scaler: str, update: bool) -> Edit | None:
         """The plain step made the other arm of the condition under which the gradients are scaled."""

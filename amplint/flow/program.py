@@ -377,6 +377,8 @@ class Program:
     """The identifiers whose values the explorer must tell apart; any other's value is just some value."""
     called: dict[str, frozenset[str]] = field(default_factory=dict)
     """By the identifier that an object goes by, the methods that are called on it anywhere."""
+    descaled: frozenset[int] = frozenset()
+    """The sites of calls whose result is divided by a loss scale, or only asked whether it is finite."""
     scopes: list[Scope] = field(default_factory=list)
     """For each site, the function it stands in."""
 

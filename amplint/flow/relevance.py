@@ -30,6 +30,9 @@ def prune(program: ir.Program) -> None:
     """Cut ``program`` down in place, and mark which functions touch the protocol."""
     relevance = _Relevance(program)
     program.called = relevance.called()
+    program.descaled = frozenset(
+        node.site for node in relevance.all_nodes if isinstance(node, ir.Call) and node.descales
+    )
     relevance.mark_choices()
     for function in (program.module, *program.functions):
         function.touches = relevance.touches(function)

@@ -117,12 +117,15 @@ def unscale_before(intent: Intent, violation: Violation, scaler: str, optimizer:
     """``unscale_`` right before the place of a violation: added, under the condition of its cause, or moved there."""
     call = f"{scaler}.unscale_({optimizer})"
     add = f"Add `{call}`"
-    fixes = [bundle(add, [add_before(intent, violation.site, call)])]
     guard = intent.guard(violation)
-    if guard is not None:
+    if intent.is_unsayable(violation):
+        return ()
+    if guard is None:
+        fixes = [bundle(add, [add_before(intent, violation.site, call)])]
+    else:  # the scaler may be there under this condition only
         test = guard[0] if guard[1] else f"not ({guard[0]})"
         indent = intent.tree.module.default_indent
-        fixes.append(bundle(add, [add_before(intent, violation.site, f"if {test}:\n{indent}{call}")]))
+        fixes = [bundle(add, [add_before(intent, violation.site, f"if {test}:\n{indent}{call}")])]
     for later in _others(intent, violation, call):
         moved = with_comment(intent, later)
         fixes.append(bundle(f"Move `{call}`", [remove(intent, later), add_before(intent, violation.site, moved)]))
@@ -177,6 +180,8 @@ def dedent(intent: Intent, site: object) -> Fix | None:
     if len(around) < 2 or not isinstance(around[0], cst.IndentedBlock) or not isinstance(around[1], cst.With):
         return None
     block, region = around[0], around[1]
+    if len(region.items) != 1:
+        return None  # the other contexts are meant for what would be moved
     if not isinstance(line, cst.SimpleStatementLine):
         return None
     index = list(block.body).index(line)

@@ -105,11 +105,17 @@ class StepBypassesScaler(Rule):
         step = f"Replace with `{scaler}.step(...)`"
         both = f"{step} and add `{scaler}.update()`"
         steps = [intent.replace_step(site, scaler) for site in together]
-        fixes = [
-            bundle(step, [intent.replace_step(violation.site, scaler)]),
-            bundle(step, steps),
-            bundle(both, [*steps, intent.add_update(together[-1], scaler)]),
-            bundle(step, [intent.guarded_step(violation, scaler, update=False)]),
-            bundle(both, [intent.guarded_step(violation, scaler, update=True)]),
-        ]
+        if intent.is_unsayable(violation):
+            return ()
+        if intent.guard(violation) is not None:  # the scaler may be there under this condition only
+            fixes = [
+                bundle(step, [intent.guarded_step(violation, scaler, update=False)]),
+                bundle(both, [intent.guarded_step(violation, scaler, update=True)]),
+            ]
+        else:
+            fixes = [
+                bundle(step, [intent.replace_step(violation.site, scaler)]),
+                bundle(step, steps),
+                bundle(both, [*steps, intent.add_update(together[-1], scaler)]),
+            ]
         return tuple(fix for fix in fixes if fix is not None and intent.heals(fix, violation, scaler))
