@@ -9,7 +9,7 @@ from typing import Any
 import libcst as cst
 
 from amplint.flow import program as ir
-from amplint.flow.vocabulary import AUTOCASTS, ERRORS_OF_MISUSE
+from amplint.flow.vocabulary import AUTOCASTS, ERRORS_OF_MISUSE, NO_RETURN
 from amplint.syntax.names import Names
 from amplint.syntax.tree import SyntaxTree
 
@@ -106,7 +106,8 @@ class _Lowering:
 
     def expression_statement(self, node: cst.Expr, out: list[ir.Statement]) -> None:
         if not isinstance(node.value, (cst.SimpleString, cst.ConcatenatedString)):
-            out.append(ir.Do(self.expression(node.value)))
+            value = self.expression(node.value)
+            out.append(ir.Raise(value) if _does_not_return(value) else ir.Do(value))
 
     def return_(self, node: cst.Return, out: list[ir.Statement]) -> None:
         out.append(ir.Return(None if node.value is None else self.expression(node.value)))
@@ -450,6 +451,15 @@ def _chain(node: cst.BinaryOperation | cst.BooleanOperation) -> list[cst.BaseExp
         parts.append(left.right)
         left = left.left
     return [left, *reversed(parts)]
+
+
+def _does_not_return(value: ir.Expression) -> bool:
+    if not isinstance(value, ir.Call):
+        return False
+    func = value.func
+    if isinstance(func, ir.Attribute) and func.attr == "error" and isinstance(func.base, ir.Name):
+        return "parser" in func.base.id.lower()
+    return bool(value.func_externals() & NO_RETURN) or (isinstance(func, ir.Name) and func.id in NO_RETURN)
 
 
 def _captures(pattern: cst.CSTNode) -> list[str]:

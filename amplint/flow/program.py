@@ -192,6 +192,8 @@ class If:
     polarity: int = 0
     counts_steps: bool = False
     """Whether the test asks if anything was stepped, of something counted beside the steps."""
+    latches: bool = False
+    """Whether the test asks for what its arm that uses a scaler notes down: that it has been there."""
     asks_for_hook: bool = False
     """Whether the body gives a scaler to what the test asks for, such as a hook that may be there."""
 

@@ -19,6 +19,7 @@ from amplint.flow.vocabulary import (
     HARMLESS_BUILTINS,
     HARMLESS_OPTIMIZER_METHODS,
     HARMLESS_SCALER_METHODS,
+    MUTATORS,
     PROTOCOL_METHODS,
     SCALER_CHECKS,
     is_optimizer_class,
@@ -265,6 +266,19 @@ class _Relevance:
                     return True
         return False
 
+    def _latches(self, node: ir.If, after: list[ir.Statement]) -> bool:
+        """Whether the arm that uses a scaler changes what the test asks for, so that it is entered once a turn."""
+        uses = node.body if node.polarity > 0 else [*node.orelse, *after]
+        asked = self._names(node.test) - self.owners
+        for statement in uses:
+            for inner in ir.walk(statement):
+                if isinstance(inner, ir.Assign) and any(t is not None and self._ends(t) & asked for t in inner.targets):
+                    return True
+                changes = isinstance(inner, ir.Call) and isinstance(inner.func, ir.Attribute)
+                if changes and inner.func.attr in MUTATORS and _last(inner.func.base) in asked:
+                    return True
+        return False
+
     def _asks_for_count(self, test: Any) -> bool:
         """Whether a test asks if a count is more than nothing."""
         if isinstance(test, ir.Not):
@@ -479,9 +493,11 @@ class _Relevance:
         if isinstance(s, ir.If):
             s.polarity = self._polarity(s, after)
             s.counts_steps = s.polarity != 0 and self._asks_for_count(s.test)
+            s.latches = s.polarity != 0 and self._latches(s, after)
             s.asks_for_hook = not s.orelse and self._calls_what_it_asks_for(s)
             s.body, s.orelse = self.block(s.body, after, active), self.block(s.orelse, after, active)
-            if _only_raises(s.body, s.orelse) and not self._names(s.test) & self.objects:
+            told = self._names(s.test) & (self.objects | self.relevant) or isinstance(s.test, ir.Constant)
+            if _only_raises(s.body, s.orelse) and not told:
                 s.body = s.orelse = []  # a check of something else
             if not s.body and not s.orelse:
                 return ir.Do(s.test) if self._active_inside(s.test) else None

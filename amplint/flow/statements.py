@@ -134,6 +134,8 @@ class Statements(Calls):
                 after = after.by_way_of(node.site, truth)
             if node.polarity and truth != (node.polarity > 0) and after.detour is None and _owes_step(after):
                 after = after.but(detour=node.arms[0 if truth else 1])
+            if node.latches and truth != (node.polarity > 0):
+                after = after.doubted()
             if node.counts_steps and truth != (node.polarity > 0):
                 after = after.doubted()
             if node.asks_for_hook and not truth:

@@ -109,6 +109,9 @@ AUTOCASTS = {
 """The context managers of autocast, with the position of their argument ``enabled``."""
 
 
+NO_RETURN = frozenset({"sys.exit", "os._exit", "os.abort", "pytest.skip", "pytest.fail", "exit", "quit"})
+"""Functions that do not come back to their caller."""
+
 ARITHMETIC = frozenset(
     f"torch.{name}"
     for name in """stack cat concat concatenate hstack vstack sum mean nansum nanmean add sub subtract mul multiply div

@@ -35,6 +35,7 @@ There is no fix.
 from __future__ import annotations
 
 import builtins
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -45,6 +46,7 @@ from amplint.rules.protocol.violations import MENTIONS
 if TYPE_CHECKING:
     import libcst as cst
 
+_STAR = re.compile(r"^\s*from\s+\S+\s+import\s*\(?\s*\*", re.MULTILINE)
 ADVICE = "Make the scaler once, ahead of its uses, with `enabled=` for the condition."
 
 
@@ -92,7 +94,7 @@ def _unknown_scaler(context: Context) -> cst.Name | None:
     import libcst as cst
 
     names = context.names
-    if any(isinstance(imported.statement.names, cst.ImportStar) for imported in names.imports):
+    if _STAR.search(context.document.text):
         return None
     unknown = [node for node in names.references() if names.binding(node) is None and not hasattr(builtins, node.value)]
     if len({node.value for node in unknown}) != 1 or "scaler" not in unknown[0].value.lower():
