@@ -164,6 +164,8 @@ class Machine:
             others = [key for key in self.universe if key not in event.optimizers]
             aliases = [key for key in others if any(may_be_the_same(key, known) for known in event.optimizers)]
             protocol = protocol.with_marks(aliases, UNSEEN)
+        if event.kind is EventKind.UPDATE:
+            path = path.unlatched()
         if event.kind in _USES_OF_A_SCALER:
             return path.but(protocol=protocol, detour=None)
         return path if protocol == path.protocol else path.but(protocol=protocol)

@@ -305,6 +305,20 @@ class Path:
         last = any(truth and _asks_for_last(key, keys) for key, truth in self.facts.items())
         return self.doubted() if last else self
 
+    def latched(self, site: int, entered: bool) -> Path:
+        """This path after a guard that lets a scaler be used once a turn: none passes by first, or enters twice."""
+        key: Key = (LATCH, site)
+        if not entered:
+            return self if self.facts.get(key) else self.doubted()
+        path = self.doubted() if self.facts.get(key) else self
+        return path.but(facts={**path.facts, key: True})
+
+    def unlatched(self) -> Path:
+        """This path at the beginning of another turn."""
+        if not any(key[0] == LATCH for key in self.facts):
+            return self
+        return self.but(facts={key: truth for key, truth in self.facts.items() if key[0] != LATCH})
+
     def doubted(self) -> Path:
         """This path as one that perhaps no run takes."""
         return self.but(switches=self.switches | {(_DOUBT, True), (_DOUBT, False)})
@@ -339,6 +353,7 @@ class Path:
         return False
 
 
+LATCH = "latch"
 _DOUBT: Key = ("doubt",)
 _DECIDE: dict[str, Callable[[Path, Condition], bool | None]] = {
     "not": Path._decide_not,

@@ -134,8 +134,8 @@ class Statements(Calls):
                 after = after.by_way_of(node.site, truth)
             if node.polarity and truth != (node.polarity > 0) and after.detour is None and _owes_step(after):
                 after = after.but(detour=node.arms[0 if truth else 1])
-            if node.latches and truth != (node.polarity > 0):
-                after = after.doubted()
+            if node.latches:
+                after = after.latched(node.site, truth == (node.polarity > 0))
             if node.counts_steps and truth != (node.polarity > 0):
                 after = after.doubted()
             if node.asks_for_hook and not truth:
@@ -155,7 +155,8 @@ class Statements(Calls):
             if known:
                 ends += self.unrolled(node, elements, after, frame)
             elif self.is_over_objects(elements[0], node.target, frame):
-                # a loop over optimizers does the same to each of them: once for all
+                # a loop over optimizers does the same to each of them: once for all, and there are some
+                after = (after.assume(source, True) or [after])[0]
                 ends += self.unrolled(node, elements, after, frame)
             else:
                 ends += self.repeated(node, source, elements[0], after, frame)
@@ -200,7 +201,10 @@ class Statements(Calls):
             fresh = self.machine.renew(before, made)
             if _is_generator(source):
                 fresh = self.machine.forget_all(fresh)
-            return [(self.bind(node.target, element, fresh, frame), True), (before, False)]
+            entered = fresh
+            if node.runs and isinstance(source, Unknown):  # what is iterated over is not empty
+                entered = (fresh.assume(source, True) or [fresh])[0]
+            return [(self.bind(node.target, element, entered, frame), True), (before, False)]
 
         return self.loop(enter, node, path, frame, node.runs)
 

@@ -115,6 +115,9 @@ class HalfOverflowConstant(Rule):
         tensor: Value | None = operands[0] if operands else None
         if use.name in _FILLING:
             value = _argument(use, *_FILLING[use.name])
+            dtype = use.arguments.get(None, "dtype")
+            if dtype is not None and dtype != DType("float16"):
+                return None  # the tensor that is filled is of another type than the one it is made like
         elif use.name in _MADE and _is_function(use):
             dtype = use.arguments.get(None, "dtype")
             tensor = Tensor("float16") if dtype == DType("float16") else None

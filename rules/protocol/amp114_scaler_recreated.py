@@ -164,7 +164,21 @@ def _asks_for(training: Training, scaler: Scaler, test: cst.BaseExpression) -> b
     """Whether a condition asks for the scaler itself."""
     if any(scaler.call in training.origins.of(reference).passed for reference in training.places.references(test)):
         return True
-    return bool(re.search(r"['\"]\w*scaler\w*['\"]", training.tree.code(test)))
+    text = training.tree.code(test)
+    return bool(re.search(r"['\"]\w*scaler\w*['\"]", text)) or any(name in text for name in _kept_as(training, scaler))
+
+
+def _kept_as(training: Training, scaler: Scaler) -> Iterator[str]:
+    """How a condition may name the place that a scaler is kept at: its collection, or its attribute in quotes."""
+    import libcst as cst
+
+    for parent in training.names.ancestors(scaler.call):
+        if isinstance(parent, cst.Assign):
+            for target in (each.target for each in parent.targets):
+                if isinstance(target, cst.Subscript):
+                    yield training.tree.code(target.value)
+                elif isinstance(target, cst.Attribute):
+                    yield from (f"'{target.attr.value}'", f'"{target.attr.value}"')
 
 
 def _in_handler(training: Training, node: cst.CSTNode) -> bool:
