@@ -55,7 +55,7 @@ class StepInsideAutocast(ViolationRule):
     code = "AMP301"
     name = "step-inside-autocast"
     severity = Severity.ERROR
-    since = "0.2.0"
+    since = "0.1.0"
     summary = "weights change inside an autocast region that runs forward again"
     fixable = "sometimes"
     mentions = ((b"autocast", b".step"),)

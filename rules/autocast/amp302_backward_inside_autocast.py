@@ -55,7 +55,7 @@ class BackwardInsideAutocast(ViolationRule):
     code = "AMP302"
     name = "backward-inside-autocast"
     severity = Severity.WARNING
-    since = "0.2.0"
+    since = "0.1.0"
     summary = "`backward()` inside the autocast region"
     fixable = "sometimes"
     mentions = ((b"autocast", b"backward"),)

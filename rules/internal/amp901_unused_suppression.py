@@ -47,7 +47,7 @@ class UnusedSuppression(Rule):
     code = "AMP901"
     name = "unused-suppression"
     severity = Severity.WARNING
-    since = "0.2.0"
+    since = "0.1.0"
     summary = "a comment that silences a rule where it finds nothing"
     fixable = "always"
     by_name = True

@@ -57,7 +57,7 @@ class ClipBeforeUnscale(ViolationRule):
     code = "AMP103"
     name = "clip-before-unscale"
     severity = Severity.ERROR
-    since = "0.2.0"
+    since = "0.1.0"
     summary = "gradients are clipped while they carry the loss scale"
     fixable = "sometimes"
     advice = "Call `{scaler}.unscale_(optimizer)` once, right before the clip."

@@ -55,7 +55,7 @@ class ScaledGradUse(ViolationRule):
     code = "AMP104"
     name = "scaled-grad-use"
     severity = Severity.WARNING
-    since = "0.2.0"
+    since = "0.1.0"
     summary = "the size of gradients is used while they carry the loss scale"
     fixable = "sometimes"
     advice = "Call `{scaler}.unscale_(optimizer)` before gradients are looked at."

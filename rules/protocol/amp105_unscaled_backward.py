@@ -51,7 +51,7 @@ class UnscaledBackward(ViolationRule):
     code = "AMP105"
     name = "unscaled-backward"
     severity = Severity.ERROR
-    since = "0.2.0"
+    since = "0.1.0"
     summary = "`loss.backward()` without `scaler.scale()` on gradients that a scaler unscales or steps"
     fixable = "sometimes"
     advice = "Call `{scaler}.scale(loss).backward()`."

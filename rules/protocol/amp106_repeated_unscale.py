@@ -59,7 +59,7 @@ class RepeatedUnscale(ViolationRule):
     code = "AMP106"
     name = "repeated-unscale"
     severity = Severity.ERROR
-    since = "0.2.0"
+    since = "0.1.0"
     summary = "`scaler.unscale_()` twice, or after `step()`, for one optimizer between updates"
     fixable = "sometimes"
     advice = "Call `{scaler}.unscale_()` once for each optimizer between two updates."

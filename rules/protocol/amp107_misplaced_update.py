@@ -52,7 +52,7 @@ class MisplacedUpdate(ViolationRule):
     code = "AMP107"
     name = "misplaced-update"
     severity = Severity.ERROR
-    since = "0.2.0"
+    since = "0.1.0"
     summary = "`scaler.update()` between optimizers' steps, in an accumulation window, twice, or with nothing recorded"
     fixable = "sometimes"
     advice = "Call `{scaler}.update()` once, after the last `step()`."

@@ -51,7 +51,7 @@ class ZeroGradBeforeStep(ViolationRule):
     code = "AMP108"
     name = "zero-grad-before-step"
     severity = Severity.ERROR
-    since = "0.2.0"
+    since = "0.1.0"
     summary = "gradients are cleared between `backward()` and the step that should use them"
     fixable = "sometimes"
     advice = "Clear gradients after the update, or before the backward."

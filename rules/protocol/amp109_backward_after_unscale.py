@@ -52,7 +52,7 @@ class BackwardAfterUnscale(ViolationRule):
     code = "AMP109"
     name = "backward-after-unscale"
     severity = Severity.ERROR
-    since = "0.2.0"
+    since = "0.1.0"
     summary = "a scaled backward adds to gradients that are already unscaled"
     fixable = "sometimes"
     advice = "Call `{scaler}.unscale_(optimizer)` after the last backward."

@@ -45,7 +45,7 @@ class RepeatedStep(ViolationRule):
     code = "AMP110"
     name = "repeated-step"
     severity = Severity.ERROR
-    since = "0.2.0"
+    since = "0.1.0"
     summary = "`scaler.step()` twice for one optimizer between updates"
     fixable = "sometimes"
     advice = "Step each optimizer once between two updates."

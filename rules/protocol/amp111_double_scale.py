@@ -44,7 +44,7 @@ class DoubleScale(ViolationRule):
     code = "AMP111"
     name = "double-scale"
     severity = Severity.ERROR
-    since = "0.2.0"
+    since = "0.1.0"
     summary = "a loss is scaled twice, by one scaler or by two"
     fixable = "sometimes"
     advice = "Scale a loss once."

@@ -53,7 +53,7 @@ class ScaledLossUsed(ViolationRule):
     code = "AMP112"
     name = "scaled-loss-used"
     severity = Severity.WARNING
-    since = "0.2.0"
+    since = "0.1.0"
     summary = "a scaled loss is logged or made a number as if it were the loss"
     fixable = "sometimes"
     advice = "Keep the loss under its name: `{scaler}.scale(loss).backward()`."

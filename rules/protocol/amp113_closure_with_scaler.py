@@ -46,7 +46,7 @@ class ClosureWithScaler(ViolationRule):
     code = "AMP113"
     name = "closure-with-scaler"
     severity = Severity.ERROR
-    since = "0.2.0"
+    since = "0.1.0"
     summary = "`scaler.step()` with a closure, or of an optimizer that needs one"
     fixable = "never"
     advice = "Step without a closure, or train this optimizer without a scaler."

@@ -53,7 +53,7 @@ class SchedulerBeforeStep(ViolationRule):
     code = "AMP116"
     name = "scheduler-before-step"
     severity = Severity.WARNING
-    since = "0.2.0"
+    since = "0.1.0"
     summary = "the learning rate is moved on between backward and `scaler.step()`"
     fixable = "sometimes"
     advice = "Step the scheduler after `{scaler}.update()`."

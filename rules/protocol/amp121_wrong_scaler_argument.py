@@ -48,7 +48,7 @@ class WrongScalerArgument(ViolationRule):
     code = "AMP121"
     name = "wrong-scaler-argument"
     severity = Severity.ERROR
-    since = "0.2.0"
+    since = "0.1.0"
     summary = "a method of the scaler is given what it cannot work with"
     fixable = "sometimes"
     advice = "Give `step` the optimizer, and `update` nothing or a float."

@@ -50,7 +50,7 @@ class ScaledGradPenalty(Rule):
     code = "AMP124"
     name = "scaled-grad-penalty"
     severity = Severity.ERROR
-    since = "0.2.0"
+    since = "0.1.0"
     summary = "gradients of a scaled loss are used in a penalty without dividing the scale out"
     mentions = ((b"create_graph", b".scale"),)
 

@@ -56,7 +56,7 @@ class ScalerMaybeUndefined(Rule):
     code = "AMP125"
     name = "scaler-maybe-undefined"
     severity = Severity.ERROR
-    since = "0.2.0"
+    since = "0.1.0"
     summary = "a scaler is made on one branch, or nowhere, and used on all"
     mentions = MENTIONS
 

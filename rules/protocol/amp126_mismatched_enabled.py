@@ -49,7 +49,7 @@ class MismatchedEnabled(Rule):
     code = "AMP126"
     name = "mismatched-enabled"
     severity = Severity.WARNING
-    since = "0.2.0"
+    since = "0.1.0"
     summary = "autocast and its gradient scaler are switched by different flags"
     mentions = (b"GradScaler",)
 
