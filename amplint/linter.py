@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import contextlib
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from amplint.documents import Document
@@ -19,6 +21,10 @@ class RuleCrashed(Exception):
 
     def __str__(self) -> str:
         return f"rule {self.rule.code} ({self.rule.name}) failed: {type(self.error).__name__}: {self.error}"
+
+
+DEEPEST = 8000
+"""Calls within each other that the stack of a thread surely has room for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +56,26 @@ def run_rules(context: Context, rules: Iterable[type[Rule]]) -> Result:
 
     rules = tuple(rules)
     content = context.document.text.encode("utf-8", "surrogatepass")
-    for rule in rules:
-        if rule.may_concern(content):
-            take(rule, lambda rule: rule.check(context))
-    failed = {crash.rule.code for crash in crashes}
-    survey = Survey(tuple(findings), frozenset(rule.code for rule in rules) - failed, bool(context.left))
-    for rule in rules:
-        take(rule, lambda rule: rule.review(context, survey))
+    with _room_for_deep_code():
+        for rule in rules:
+            if rule.may_concern(content):
+                take(rule, lambda rule: rule.check(context))
+        failed = {crash.rule.code for crash in crashes}
+        survey = Survey(tuple(findings), frozenset(rule.code for rule in rules) - failed, bool(context.left))
+        for rule in rules:
+            take(rule, lambda rule: rule.review(context, survey))
     return Result(tuple(sorted(findings, key=_order)), tuple(crashes), context.left)
+
+
+@contextlib.contextmanager
+def _room_for_deep_code() -> Iterator[None]:
+    """Let trees be walked that are deeper than Python expects: a sum of hundreds of terms is one."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, DEEPEST))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
 
 
 def lint_document(
