@@ -44,6 +44,7 @@ from amplint.flow.vocabulary import (
     AUTOCASTS,
     AUTOGRAD_BACKWARD,
     CLIP_FUNCTIONS,
+    FINITENESS,
     GRAD_SCALERS,
     HARMLESS_BUILTINS,
     HARMLESS_DECORATORS,
@@ -303,7 +304,7 @@ class Calls(Expressions):
             if node.descales == 0 or (node.descales == 1 and not up_to_date):
                 path = self.used_as_number([loss], node.site, path)
             return [(path, Unknown(("attribute", key_of(loss), attr)))]
-        if attr in ("size", "dim", "isfinite", "isnan", "isinf"):
+        if attr in ("size", "dim") or attr in FINITENESS:
             return [(path, Unknown(("attribute", key_of(loss), attr)))]
         return [(path, loss)]
 
@@ -443,7 +444,7 @@ class Calls(Expressions):
             return [(self.machine.forget_gradients(path), NONE)]
         if attr == "step" and not args and not kwargs and is_schedule_name(name_of(key_of(receiver))):
             optimizers = self.machine.optimizers()
-            if len(optimizers) == 1 and not self.machine.many:
+            if self.machine.is_one(optimizers):
                 path = self.machine.emit(path, Event(EventKind.SCHEDULE, site, optimizers=optimizers))
             return [(path, NONE)]
         if attr == "backward":
@@ -734,7 +735,7 @@ class Calls(Expressions):
     def use_gradients(self, node: ir.Use, path: Path, frame: Frame) -> Path:
         """The size of gradients matters here; where a function was asked for it, to whoever asked."""
         optimizers = self.alive(path)
-        certain = len(optimizers) == 1 and optimizers[0] not in self.machine.many
+        certain = self.machine.is_one(optimizers)
         if node.kind == "clip":
             return self.machine.emit(path, Event(EventKind.CLIP, node.site, optimizers=optimizers, certain=certain))
         site = node.site if frame.asked_at is None else frame.asked_at
@@ -745,7 +746,7 @@ class Calls(Expressions):
         names, alive = named_parts(key_of(value)), self.alive(path)
         owners = [key for key in alive if not self.machine.held.get(key, frozenset()).isdisjoint(names)]
         found = tuple(owners) or alive
-        return found, len(found) == 1 and found[0] not in self.machine.many
+        return found, self.machine.is_one(found)
 
     def alive(self, path: Path) -> tuple[Key, ...]:
         """The optimizers that there are on this path: those made elsewhere, and those made here that it can reach."""

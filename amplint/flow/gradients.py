@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from amplint.flow import program as ir
-from amplint.flow.vocabulary import HARMLESS_BUILTINS, HARMLESS_FUNCTIONS, PROTOCOL_METHODS
+from amplint.flow.vocabulary import FINITENESS, HARMLESS_BUILTINS, HARMLESS_FUNCTIONS, PROTOCOL_METHODS
 
 _VIEWS = frozenset({"data", "detach", "view", "view_as", "reshape", "flatten", "coalesce", "values", "to", "float"})
 """Attributes and methods that show the same gradient."""
@@ -37,9 +37,9 @@ _PARAMETER = re.compile(r"^(p|w|params?|parameters?|weights?|bias)\d*$|_params?$
 
 def using_nodes(nodes: list[Any]) -> dict[int, str]:
     """Of one function's nodes, the ids of those to which the size of a parameter's gradient matters, with the kind."""
-    finder = _Finder(nodes)
     if not any(isinstance(node, ir.Attribute) and node.attr == "grad" for node in nodes):
         return {}
+    finder = _Finder(nodes)
     if any(finder.is_scale(node) for node in nodes if isinstance(node, (ir.Name, ir.Attribute))):
         return {}  # it takes the scale out itself
     indifferent = {id(inner) for node in nodes if _is_indifferent(node) for inner in ir.walk(node)}
@@ -50,7 +50,7 @@ def _is_indifferent(node: Any) -> bool:
     """Whether a node asks what the scale changes nothing about: is it finite, or nothing at all."""
     if isinstance(node, ir.Compare):
         return any(isinstance(part, ir.Constant) and part.value == 0 for part in (node.left, node.right))
-    return isinstance(node, ir.Call) and _last_name(node.func) in ("isfinite", "isnan", "isinf")
+    return isinstance(node, ir.Call) and _last_name(node.func) in FINITENESS
 
 
 def changing_nodes(nodes: list[Any]) -> frozenset[int]:
@@ -177,7 +177,7 @@ def mark_descaled(nodes: list[Any]) -> None:
         grade = 0
         if isinstance(node, ir.Operation) and node.tag in ("Divide", "Multiply") and finder.is_scale(node):
             grade = 1
-        elif isinstance(node, ir.Call) and _last_name(node.func) in ("isfinite", "isnan", "isinf"):
+        elif isinstance(node, ir.Call) and _last_name(node.func) in FINITENESS:
             grade = 2
         elif isinstance(node, ir.Call) and _last_name(node.func) in ("item", "tolist", "numpy", "float"):
             grade = int(any(_divides(inner) and finder.is_scale(inner) for inner in ir.walk(node)))

@@ -17,6 +17,7 @@ from amplint.flow import ProtocolReport
 from amplint.flow.machine import Found
 from amplint.protocol import Violation
 from amplint.syntax.enclosing import ancestors, insert_after, insert_line_after, statement_of, whole_lines
+from amplint.syntax.names import within
 from amplint.syntax.tree import InvalidSyntax, SyntaxTree
 
 
@@ -78,7 +79,7 @@ class Intent:
 
     @cached_property
     def _ifs(self) -> list[cst.If]:
-        return [node for node in _nodes(self.tree.module) if isinstance(node, cst.If)]
+        return [node for node in within(self.tree.module) if isinstance(node, cst.If)]
 
     def replace_step(self, site: object, scaler: str) -> Edit | None:
         """``optimizer.step()`` as ``scaler.step(optimizer)``; None for any other shape of call."""
@@ -247,7 +248,7 @@ def _loop_over_optimizers(tree: SyntaxTree, call: cst.CSTNode, around: list[cst.
         return None
     stepped = call.args[0].value if call.args else call.func.value
     names = _names(stepped)
-    taken = any(isinstance(node, cst.Call) for node in _nodes(stepped))  # such as one more from a queue
+    taken = any(isinstance(node, cst.Call) for node in within(stepped))  # such as one more from a queue
     for node in around:
         if isinstance(node, (cst.FunctionDef, cst.Lambda)):
             return None
@@ -258,14 +259,8 @@ def _loop_over_optimizers(tree: SyntaxTree, call: cst.CSTNode, around: list[cst.
     return None
 
 
-def _nodes(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    yield node
-    for child in node.children:
-        yield from _nodes(child)
-
-
 def _names(node: cst.CSTNode) -> set[str]:
-    return {inner.value for inner in _nodes(node) if isinstance(inner, cst.Name)}
+    return {inner.value for inner in within(node) if isinstance(inner, cst.Name)}
 
 
 def _target_names(target: cst.BaseExpression) -> set[str]:

@@ -182,12 +182,16 @@ class Machine:
         """All optimizers that a backward may have reached."""
         return tuple(self.universe)
 
+    def is_one(self, optimizers: tuple[Key, ...]) -> bool:
+        """Whether it is certain which optimizer is meant: there is one, and it does not stand for several."""
+        return len(optimizers) == 1 and optimizers[0] not in self.many
+
     def backward(self, path: Path, site: int, scaler: Key | None) -> Path:
         """Gradients are accumulated; into which optimizer is certain only where there is one."""
         if scaler is not None:
             self.scaled.add(scaler)
         optimizers = self.optimizers()
-        certain = len(optimizers) == 1 and not self.many
+        certain = self.is_one(optimizers)
         return self.emit(path, Event(EventKind.BACKWARD, site, scaler, optimizers, certain))
 
     def perhaps_backward(self, path: Path, site: int) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import libcst as cst
 
@@ -19,6 +20,7 @@ from amplint.syntax.enclosing import (
     statement_of,
     whole_lines,
 )
+from amplint.syntax.names import within
 
 
 def small_statement(intent: Intent, site: object) -> cst.BaseSmallStatement | None:
@@ -167,6 +169,17 @@ def last_update_after(intent: Intent, site: object, scaler: str) -> object:
     return site
 
 
+def move_behind_step(intent: Intent, violation: Violation, scaler: str) -> Fix | None:
+    """The call of a violation moved behind the step that is its cause, and the update that follows this."""
+    place = last_update_after(intent, violation.causes[0].site, scaler)
+    return bundle("Move it behind the step", move_after(intent, violation.site, place))
+
+
+def as_unsafe(fix: Fix | None) -> Fix | None:
+    """The same fix, for those who ask for more than the same meaning."""
+    return None if fix is None else replace(fix, applicability=Applicability.UNSAFE)
+
+
 def dedent(intent: Intent, site: object) -> Fix | None:
     """The statements from that of ``site`` on taken out of the ``with`` block that they stand in directly.
 
@@ -215,26 +228,22 @@ _PROTOCOL = frozenset(
 
 
 def _is_of_the_protocol(statement: cst.CSTNode) -> bool:
-    calls = [node for node in _nodes(statement) if isinstance(node, cst.Call)]
+    calls = [node for node in within(statement) if isinstance(node, cst.Call)]
     names = [call.func.attr.value if isinstance(call.func, cst.Attribute) else "" for call in calls]
     return bool(calls) and all(name in _PROTOCOL for name in names)
 
 
 def _goes_backward(statement: cst.CSTNode) -> bool:
-    attributes = (node.attr.value for node in _nodes(statement) if isinstance(node, cst.Attribute))
+    attributes = (node.attr.value for node in within(statement) if isinstance(node, cst.Attribute))
     return any("backward" in attribute for attribute in attributes)
 
 
 def _holds_text_over_lines(statements: Sequence[cst.CSTNode]) -> bool:
-    strings = (node for statement in statements for node in _nodes(statement) if isinstance(node, _STRINGS))
+    strings = (node for statement in statements for node in within(statement) if isinstance(node, _STRINGS))
     return any("\n" in cst.Module([]).code_for_node(string) for string in strings)
 
 
 _STRINGS = (cst.SimpleString, cst.FormattedString)
-
-
-def _nodes(node: cst.CSTNode) -> list[cst.CSTNode]:
-    return [node, *(inner for child in node.children for inner in _nodes(child))]
 
 
 def scale_backward(intent: Intent, site: object, scaler: str) -> tuple[Fix | None, ...]:

@@ -112,6 +112,9 @@ AUTOCASTS = {
 NO_RETURN = frozenset({"sys.exit", "os._exit", "os.abort", "pytest.skip", "pytest.fail", "exit", "quit"})
 """Functions that do not come back to their caller."""
 
+FINITENESS = frozenset({"isfinite", "isnan", "isinf"})
+"""Questions whose answer does not depend on a scale."""
+
 ARITHMETIC = frozenset(
     f"torch.{name}"
     for name in """stack cat concat concatenate hstack vstack sum mean nansum nanmean add sub subtract mul multiply div

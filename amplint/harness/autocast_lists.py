@@ -6,7 +6,7 @@ binary_cross_entropy.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -14,6 +14,7 @@ import torch.nn.functional as F
 from torch.overrides import TorchFunctionMode
 
 from amplint.harness.autocast import HALVES
+from amplint.harness.tensors import tensors_within
 from amplint.operators import FLOAT32, WIDEST
 
 _LOWER = frozenset({"addmv", "addr", "mv"})  # the others CPU autocast lowers, too
@@ -53,7 +54,7 @@ class AutocastListsMode(TorchFunctionMode):
         if func in _TO_FLOAT32 and not _chooses_itself(func, kwargs):
             return _run(func, args, kwargs, torch.float32)
         if func in _TO_WIDEST:
-            wide = any(tensor.dtype is torch.float32 for tensor in _tensors((*args, *kwargs.values())))
+            wide = any(tensor.dtype is torch.float32 for tensor in tensors_within((*args, *kwargs.values())))
             return _run(func, args, kwargs, torch.float32 if wide else None)
         if func in _TO_LOWER:
             return _run(func, args, kwargs, _cuda_dtype())
@@ -85,11 +86,3 @@ def _cast(value: Any, dtype: torch.dtype) -> Any:
     if type(value) in (list, tuple):
         return type(value)(_cast(item, dtype) for item in value)
     return value
-
-
-def _tensors(values: Sequence[Any]) -> Iterator[torch.Tensor]:
-    for value in values:
-        if isinstance(value, torch.Tensor):
-            yield value
-        elif type(value) in (list, tuple):
-            yield from _tensors(value)

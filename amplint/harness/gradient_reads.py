@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -12,6 +12,7 @@ from torch.utils.weak import WeakIdKeyDictionary
 
 from amplint.harness.patches import Patches
 from amplint.harness.sites import TORCH, caller
+from amplint.harness.tensors import tensors_within
 
 _GRAD: Any = vars(torch._C.TensorBase)["grad"]
 _CLIPPING = os.path.join(TORCH, "nn", "utils", "clip_grad.py")
@@ -90,7 +91,7 @@ class GradientReads:
         name = _name(func)
         if name in _HARMLESS or name in _ALIASES or name == "__get__":
             return
-        for tensor in _tensors(args):
+        for tensor in tensors_within(args):
             parameter = self._seen.get(tensor)
             if parameter is not None and self._carries_scale(parameter):
                 filename = _calling_file()
@@ -139,11 +140,3 @@ def _name(func: Callable[..., Any]) -> str:
         attribute: str = getattr(getattr(func, "__self__", None), "__name__", "")
         return attribute if attribute in _ALIASES else name
     return name
-
-
-def _tensors(values: Sequence[Any]) -> Iterator[torch.Tensor]:
-    for value in values:
-        if isinstance(value, torch.Tensor):
-            yield value
-        elif type(value) in (list, tuple):
-            yield from _tensors(value)

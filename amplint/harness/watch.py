@@ -88,7 +88,7 @@ class _Watcher:
     def scaled(self, scaler: int, outputs: Any, inputs: tuple[Any, ...]) -> Any:
         if self._backwards.is_scaled(inputs):
             self._send(EventKind.RESCALE, user_site(), scaler)
-        self._send(EventKind.SCALE, user_site(), scaler)
+        self._send(EventKind.SCALE, scaler=scaler)  # nothing is ever said of its place
         return self._backwards.scaled(outputs, scaler)
 
     def unscaling(self, scaler: int, optimizer: Any) -> None:

@@ -64,10 +64,6 @@ class StepInsideAutocast(ViolationRule):
 
     def candidates(self, intent: Intent, found: Found, scaler: str) -> tuple[Fix | None, ...]:
         """The step taken out of the region."""
-        from dataclasses import replace
+        from amplint.flow.repairs import as_unsafe, dedent
 
-        from amplint.findings import Applicability
-        from amplint.flow.repairs import dedent
-
-        fix = dedent(intent, found.violation.site)
-        return (None if fix is None else replace(fix, applicability=Applicability.UNSAFE),)
+        return (as_unsafe(dedent(intent, found.violation.site)),)

@@ -38,19 +38,17 @@ A step with a closure is not looked at: the closure runs backward by itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from amplint.findings import Finding, Fix, Severity
-from amplint.rule import Context, Rule
-from amplint.rules.protocol.violations import MENTIONS, explanation
+from amplint.findings import Fix, Severity
+from amplint.rules.protocol.violations import ViolationRule
 
 if TYPE_CHECKING:
     from amplint.flow.intent import Intent
     from amplint.flow.machine import Found
 
 
-class StepBypassesScaler(Rule):
+class StepBypassesScaler(ViolationRule):
     """``optimizer.step()`` on gradients that a scaler scaled or unscaled."""
 
     code = "AMP101"
@@ -59,38 +57,18 @@ class StepBypassesScaler(Rule):
     since = "0.1.0"
     summary = "`optimizer.step()` on gradients that a gradient scaler scaled or unscaled"
     fixable = "sometimes"
-    mentions = MENTIONS
+    advice = "Call `{scaler}.step(optimizer)`, then `{scaler}.update()`."
 
-    def check(self, context: Context) -> Iterator[Finding]:
-        """Yield the plain steps that a scaler should have made."""
-        report = context.protocol
-        bypasses = [found for found in report.violations if found.violation.code == self.code]
-        if not bypasses:
-            return
-        intent = context.intent
-        for found in bypasses:
-            violation = found.violation
-            scaler = intent.scaler_text(violation)
-            candidates = () if scaler is None else self.candidates(intent, found, scaler, bypasses)
-            reason = None
-            if scaler is None:
-                reason = "the scaler that scaled these gradients cannot be reached from here"
-            elif not candidates:
-                reason = (
-                    f"`{scaler}.step(...)` alone would not put the calls in order: "
-                    "another backward, step or update around it is out of place, too"
-                )
-            yield context.finding(
-                self,
-                report.node(violation.site),
-                violation.message,
-                help=f"Call `{scaler or 'scaler'}.step(optimizer)`, then `{scaler or 'scaler'}.update()`.",
-                related=explanation(context, intent, found),
-                candidates=candidates,
-                no_fix_reason=reason,
-            )
+    def reason(self, intent: Intent, found: Found, scaler: str | None) -> str | None:
+        """Why the step was not replaced."""
+        if scaler is None:
+            return "the scaler that scaled these gradients cannot be reached from here"
+        return (
+            f"`{scaler}.step(...)` alone would not put the calls in order: "
+            "another backward, step or update around it is out of place, too"
+        )
 
-    def candidates(self, intent: Intent, found: Found, scaler: str, bypasses: list[Found]) -> tuple[Fix, ...]:
+    def candidates(self, intent: Intent, found: Found, scaler: str) -> tuple[Fix | None, ...]:
         """The rewrites that may heal this step, the smallest first."""
         from amplint.flow.intent import bundle
 
@@ -99,8 +77,10 @@ class StepBypassesScaler(Rule):
         # several plain steps of one scaler in one function are one mistake: they share the update after the last
         together = [
             other.violation.site
-            for other in bypasses
-            if other.violation.scaler == violation.scaler and intent.report.scope(other.violation.site) == here
+            for other in intent.report.violations
+            if other.violation.code == self.code
+            and other.violation.scaler == violation.scaler
+            and intent.report.scope(other.violation.site) == here
         ]
         step = f"Replace with `{scaler}.step(...)`"
         both = f"{step} and add `{scaler}.update()`"
@@ -118,4 +98,4 @@ class StepBypassesScaler(Rule):
                 bundle(step, steps),
                 bundle(both, [*steps, intent.add_update(together[-1], scaler)]),
             ]
-        return tuple(fix for fix in fixes if fix is not None and intent.heals(fix, violation, scaler))
+        return tuple(fixes)

@@ -41,17 +41,11 @@ made more often than the step: `unscale_` may be called once only between update
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from amplint.findings import Fix, Severity
-from amplint.rules.protocol.violations import ViolationRule
-
-if TYPE_CHECKING:
-    from amplint.flow.intent import Intent
-    from amplint.flow.machine import Found
+from amplint.findings import Severity
+from amplint.rules.protocol.violations import ScaledGradientRule
 
 
-class ClipBeforeUnscale(ViolationRule):
+class ClipBeforeUnscale(ScaledGradientRule):
     """Clipping of gradients that still carry the loss scale."""
 
     code = "AMP103"
@@ -61,18 +55,3 @@ class ClipBeforeUnscale(ViolationRule):
     summary = "gradients are clipped while they carry the loss scale"
     fixable = "sometimes"
     advice = "Call `{scaler}.unscale_(optimizer)` once, right before the clip."
-
-    def candidates(self, intent: Intent, found: Found, scaler: str) -> tuple[Fix | None, ...]:
-        """``unscale_`` right before the place, under the condition that scales the gradients."""
-        from amplint.flow.repairs import unscale_before
-
-        optimizer = intent.optimizer_text(found.violation)
-        return () if optimizer is None else unscale_before(intent, found.violation, scaler, optimizer)
-
-    def reason(self, intent: Intent, found: Found, scaler: str | None) -> str | None:
-        """Why ``unscale_`` was not added."""
-        if scaler is not None and found.violation.optimizer is None:
-            return "which optimizer owns these gradients is not certain"
-        if scaler is not None and intent.optimizer_text(found.violation) is None:
-            return "the optimizer cannot be reached from here"
-        return super().reason(intent, found, scaler)

@@ -39,17 +39,11 @@ where the optimizer is not certain, or where the gradients are looked at more of
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from amplint.findings import Fix, Severity
-from amplint.rules.protocol.violations import ViolationRule
-
-if TYPE_CHECKING:
-    from amplint.flow.intent import Intent
-    from amplint.flow.machine import Found
+from amplint.findings import Severity
+from amplint.rules.protocol.violations import ScaledGradientRule
 
 
-class ScaledGradUse(ViolationRule):
+class ScaledGradUse(ScaledGradientRule):
     """Gradients read or changed by hand while they carry the loss scale."""
 
     code = "AMP104"
@@ -59,18 +53,3 @@ class ScaledGradUse(ViolationRule):
     summary = "the size of gradients is used while they carry the loss scale"
     fixable = "sometimes"
     advice = "Call `{scaler}.unscale_(optimizer)` before gradients are looked at."
-
-    def candidates(self, intent: Intent, found: Found, scaler: str) -> tuple[Fix | None, ...]:
-        """``unscale_`` right before the place, under the condition that scales the gradients."""
-        from amplint.flow.repairs import unscale_before
-
-        optimizer = intent.optimizer_text(found.violation)
-        return () if optimizer is None else unscale_before(intent, found.violation, scaler, optimizer)
-
-    def reason(self, intent: Intent, found: Found, scaler: str | None) -> str | None:
-        """Why ``unscale_`` was not added."""
-        if scaler is not None and found.violation.optimizer is None:
-            return "which optimizer owns these gradients is not certain"
-        if scaler is not None and intent.optimizer_text(found.violation) is None:
-            return "the optimizer cannot be reached from here"
-        return super().reason(intent, found, scaler)

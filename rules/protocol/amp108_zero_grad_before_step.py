@@ -58,9 +58,6 @@ class ZeroGradBeforeStep(ViolationRule):
 
     def candidates(self, intent: Intent, found: Found, scaler: str) -> tuple[Fix | None, ...]:
         """The clearing moved behind the update."""
-        from amplint.flow.intent import bundle
-        from amplint.flow.repairs import last_update_after, move_after
+        from amplint.flow.repairs import move_behind_step
 
-        step = found.violation.causes[0].site
-        place = last_update_after(intent, step, scaler)
-        return (bundle("Move it behind the step", move_after(intent, found.violation.site, place)),)
+        return (move_behind_step(intent, found.violation, scaler),)

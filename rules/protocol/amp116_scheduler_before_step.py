@@ -60,13 +60,6 @@ class SchedulerBeforeStep(ViolationRule):
 
     def candidates(self, intent: Intent, found: Found, scaler: str) -> tuple[Fix | None, ...]:
         """The scheduler's step moved behind the update."""
-        from dataclasses import replace
+        from amplint.flow.repairs import as_unsafe, move_behind_step
 
-        from amplint.findings import Applicability
-        from amplint.flow.intent import bundle
-        from amplint.flow.repairs import last_update_after, move_after
-
-        step = found.violation.causes[0].site
-        place = last_update_after(intent, step, scaler)
-        fix = bundle("Move it behind the step", move_after(intent, found.violation.site, place))
-        return (None if fix is None else replace(fix, applicability=Applicability.UNSAFE),)
+        return (as_unsafe(move_behind_step(intent, found.violation, scaler)),)

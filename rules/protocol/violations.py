@@ -89,6 +89,25 @@ class ViolationRule(Rule):
         return "no rewrite of this call alone would put all calls in order"
 
 
+class ScaledGradientRule(ViolationRule):
+    """Something is done to gradients that ``unscale_`` should come before."""
+
+    def candidates(self, intent: Intent, found: Found, scaler: str) -> tuple[Fix | None, ...]:
+        """``unscale_`` right before the place, under the condition that scales the gradients."""
+        from amplint.flow.repairs import unscale_before
+
+        optimizer = intent.optimizer_text(found.violation)
+        return () if optimizer is None else unscale_before(intent, found.violation, scaler, optimizer)
+
+    def reason(self, intent: Intent, found: Found, scaler: str | None) -> str | None:
+        """Why ``unscale_`` was not added."""
+        if scaler is not None and found.violation.optimizer is None:
+            return "which optimizer owns these gradients is not certain"
+        if scaler is not None and intent.optimizer_text(found.violation) is None:
+            return "the optimizer cannot be reached from here"
+        return super().reason(intent, found, scaler)
+
+
 def explanation(context: Context, intent: Intent, found: Found) -> tuple[Related, ...]:
     """The places that explain a violation: its causes, and the conditions under which a run comes there."""
     report = intent.report
