@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from amplint.analysis import Analyses
@@ -163,7 +163,8 @@ class Rule:
     of several stands for all of them together, the rarest first. The prefilter reads nothing more of a file that
     holds none of any rule's, and a rule is asked about no text that holds none of its own.
 
-    ``url`` is where the rule's page is published, if it is.
+    ``url`` is where the rule's page is published, if it is; of a rule of amplint's own it follows from the
+    documentation that amplint's metadata names, see :meth:`page_url`.
     """
 
     code: ClassVar[str]
@@ -192,6 +193,12 @@ class Rule:
         return iter(())
 
     @classmethod
+    def page_url(cls) -> str | None:
+        """Where the rule's page is published, if it is: at its ``url``, or on the site of amplint's own rules."""
+        site = documentation_url() if cls.url is None and cls.__module__.startswith("amplint.rules.") else None
+        return f"{site}/rules/{cls.name}/" if site else cls.url
+
+    @classmethod
     def page(cls) -> str:
         """The rule's documentation in Markdown: its module's docstring, or its own where several share a module."""
         module = inspect.getmodule(cls)
@@ -201,3 +208,16 @@ class Rule:
             if page.startswith(heading):
                 return page
         return f"{heading}\n\n{page or cls.summary}"
+
+
+@cache
+def documentation_url() -> str | None:
+    """Where amplint's site is published, as its metadata says: ``Documentation`` among ``[project.urls]``, if it is."""
+    from importlib.metadata import PackageNotFoundError, metadata
+
+    try:
+        named = metadata("amplint").get_all("Project-URL") or []
+    except PackageNotFoundError:
+        return None
+    urls = dict(entry.partition(", ")[::2] for entry in named)
+    return urls["Documentation"].rstrip("/") if "Documentation" in urls else None

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import json
+import os
 import shutil
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from html.parser import HTMLParser
@@ -92,6 +96,20 @@ def test_the_harm_is_measured() -> None:
     page = rule_page(rule, PROJECT, True)
     assert "after 1 step it raises <code>RuntimeError: step() has already been called since the last" in page
     assert page.count('<path class="after" d="M') == 3
+
+
+def test_findings_link_to_the_site_that_the_metadata_names(tmp_path: Path) -> None:
+    metadata = tmp_path / "amplint-9.dist-info"
+    metadata.mkdir()
+    url = "https://docs.example.org/amplint"
+    (metadata / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: amplint\nVersion: 9\nProject-URL: Documentation, {url}/\n"
+    )
+    (metadata / "entry_points.txt").write_text("[amplint.rules]\nbuiltin = amplint.rules\n")
+    command = [sys.executable, "-m", "amplint", "--isolated", "--output-format", "json", "-"]
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{PROJECT}"}
+    done = subprocess.run(command, input=b"from torch.cuda.amp import autocast\n", capture_output=True, env=environment)
+    assert json.loads(done.stdout)[0]["url"] == f"{url}/rules/deprecated-cuda-amp/"
 
 
 @contextlib.contextmanager

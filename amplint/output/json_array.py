@@ -42,7 +42,7 @@ def _finding(finding: Finding, document: Document, suppressions: Suppressions) -
         "name": rule and rule.name,
         "noqa_row": document.place(document.at(suppressions.row_for(finding), 1)).row,
         "severity": finding.severity.value,
-        "url": rule and rule.url,
+        "url": rule.page_url() if rule else None,
         "help": finding.help,
         "no_fix_reason": finding.no_fix_reason,
         "related": [

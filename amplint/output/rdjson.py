@@ -29,8 +29,9 @@ def render(reports: Sequence[Report], style: Style) -> str:
 
 def _diagnostic(finding: Finding, document: Document) -> dict[str, Any]:
     rule = installed().get(finding.code)
+    url = rule.page_url() if rule else None
     row: dict[str, Any] = {
-        "code": {"value": finding.code, **({"url": rule.url} if rule and rule.url else {})},
+        "code": {"value": finding.code, **({"url": url} if url else {})},
         "location": _location(document, finding.start, finding.end),
         "message": file_message(document, finding),
         "severity": _SEVERITIES[finding.severity],

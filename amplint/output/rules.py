@@ -51,7 +51,7 @@ def _record(rule: type[Rule]) -> dict[str, Any]:
         "status": {"Stable": {"since": rule.since}},
         "severity": rule.severity.value,
         "default": rule.default,
-        "url": rule.url,
+        "url": rule.page_url(),
     }
 
 
@@ -107,8 +107,9 @@ def page_of(code: str) -> str | None:
     rule = installed().get(code)
     if rule is None:
         return None
-    if rule.url:
-        return rule.url
+    url = rule.page_url()
+    if url:
+        return url
     try:
         path = Path(inspect.getfile(rule)).resolve().as_uri()
     except (OSError, TypeError, ValueError):

@@ -48,14 +48,14 @@ def render(reports: Sequence[Report], style: Style) -> str:
 
 
 def _rule(rule: type[Rule]) -> dict[str, Any]:
-    page = rule.page()
+    page, url = rule.page(), rule.page_url()
     return {
         "id": rule.code,
         "name": "".join(word.capitalize() for word in rule.name.split("-")),
         "shortDescription": {"text": rule.summary},
         "fullDescription": {"text": rule.summary},
         "help": {"text": page, "markdown": page},
-        **({"helpUri": rule.url} if rule.url else {}),
+        **({"helpUri": url} if url else {}),
         "defaultConfiguration": {"enabled": rule.default, "level": _LEVELS[rule.severity]},
         "properties": {
             "id": rule.code,

@@ -95,6 +95,7 @@ class Server(LanguageServer):
 
 def _diagnostic(finding: Finding, target: Target) -> types.Diagnostic:
     rule = installed().get(finding.code)
+    url = rule.page_url() if rule else None
     related = [
         types.DiagnosticRelatedInformation(
             types.Location(target.page(place.start).uri, target.range(place.start, place.end)), place.message
@@ -107,7 +108,7 @@ def _diagnostic(finding: Finding, target: Target) -> types.Diagnostic:
         finding.message,
         _SEVERITIES[finding.severity],
         finding.code,
-        types.CodeDescription(rule.url) if rule and rule.url else None,
+        types.CodeDescription(url) if url else None,
         "amplint",
         [types.DiagnosticTag.Deprecated] if deprecated else None,
         related or None,

@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from amplint.registry import installed
+from amplint.rule import documentation_url
 from amplint.site.guide import guide
 from amplint.site.reference import command_line, rule_pack, settings
 from amplint.site.rules import overview, rule_page
@@ -66,6 +67,7 @@ def _configuration(pages: Iterable[str]) -> dict[str, Any]:
 
     return {
         "site_name": "amplint",
+        "site_url": documentation_url() or "",
         "site_description": "The linter that makes PyTorch mixed precision right.",
         "nav": [
             {"Guide": [name for name in names if "/" not in name]},
