@@ -474,8 +474,11 @@ def _comparison(operator: str, left: Value, right: Value) -> Value:
             return left
         if right.value is False and not isinstance(left, Known):
             return Condition("not", (left,))
-        if right.value == 0 and isinstance(left, Unknown) and left.key[:2] == ("operation", "Modulo"):
-            return Condition("not", (left,))
+        if isinstance(left, Unknown) and left.key[:2] == ("operation", "Modulo"):
+            if right.value == 0:
+                return Condition("not", (left,))
+            if right.value == 1 and left.key[3:] == (("const", "int", 2),):
+                return left
     if operator == "<":
         return Condition("lt", (left, right))
     if operator == "in" and isinstance(right, Items) and right.values:

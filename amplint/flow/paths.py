@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from amplint.flow.values import (
@@ -45,6 +46,13 @@ class Variables(dict[str, Value]):
         if self._objects is None:
             self._objects = Variables({name: value for name, value in self.items() if not _is_ordinary(value)})
         return self._objects
+
+
+@dataclass(frozen=True, slots=True)
+class Next:
+    """A condition as the next iteration of the loop asks it: what is forgotten of this iteration's it outlasts."""
+
+    key: Key
 
 
 Route = tuple[tuple[int, bool], ...]
@@ -299,11 +307,33 @@ class Path:
         others = frozenset(switch for switch in kept if switch[0] != key)
         return self.but(switches=others | {(key, with_scaler)})
 
-    def after_iteration(self, made: Iterable[Key]) -> Path:
-        """This path at the end of an iteration that made these values: there is none after the last."""
+    def after_iteration(self, made: Iterable[Key], counts: frozenset[Key]) -> Path:
+        """This path at the end of an iteration that made these values: there is none after the last.
+
+        Of ``counts``, which go up by one from iteration to iteration, it says what their remainders tell of the next.
+        """
         keys = frozenset(made)
         last = any(truth and _asks_for_last(key, keys) for key, truth in self.facts.items())
-        return self.doubted() if last else self
+        path = self.doubted() if last else self
+        turned = {key: truth for key, truth in path.facts.items() if counts and _turns(key, truth, counts)}
+        if not turned:
+            return path
+        return path.but(facts={**path.facts, **{(NEXT, Next(key)): not truth for key, truth in turned.items()}})
+
+    def next_iteration(self) -> Path:
+        """This path at the beginning of another iteration, of which the one before has told something."""
+        told = {key[1].key: truth for key, truth in self.facts.items() if key[0] == NEXT}
+        if not told:
+            return self
+        kept = {key: truth for key, truth in self.facts.items() if key[0] != NEXT}
+        switches = frozenset((key, arm != (key in told)) for key, arm in self.switches)
+        return self.but(facts={**kept, **told}, switches=switches)
+
+    def after_loop(self) -> Path:
+        """This path after a loop, whose next iteration never comes."""
+        if not any(key[0] == NEXT for key in self.facts):
+            return self
+        return self.but(facts={key: truth for key, truth in self.facts.items() if key[0] != NEXT})
 
     def latched(self, site: int, entered: bool) -> Path:
         """This path after a guard that lets a scaler be used once a turn: none passes by first, or enters twice."""
@@ -354,6 +384,7 @@ class Path:
 
 
 LATCH = "latch"
+NEXT = "next"
 _DOUBT: Key = ("doubt",)
 _DECIDE: dict[str, Callable[[Path, Condition], bool | None]] = {
     "not": Path._decide_not,
@@ -392,6 +423,35 @@ def _asks_for_last(key: Key, made: frozenset[Key]) -> bool:
     of_loop = [not parts_of(part).isdisjoint(made) for part in key[2:]]
     remainders = any(spelled_out(part)[:2] == ("operation", "Modulo") for part in key[2:])
     return sorted(of_loop) == [False, True] and not remainders
+
+
+def _turns(key: Key, truth: bool, counts: frozenset[Key]) -> bool:
+    """Whether a condition on the remainder of a count turns out the other way when that has gone up by one.
+
+    The count gives one remainder of a division by two or more never twice in a row, and one of two every other time.
+    """
+    remainder, wanted = (key[1], key[2]) if key[0] == "equals" else (key, None)
+    spelled = spelled_out(remainder)
+    if spelled[:2] != ("operation", "Modulo") or len(spelled) != 4 or not _is_shifted(spelled[2], counts):
+        return False
+    by = spelled[3]
+    if by[:2] != ("const", "int") or by[2] < 2:
+        return False
+    if by[2] == 2:
+        return wanted in (None, 0, 1)
+    return truth == (wanted is not None)  # a remainder is true where it is not 0
+
+
+def _is_shifted(key: Key, counts: frozenset[Key]) -> bool:
+    """Whether a value is one of ``counts``, or one with a constant added or subtracted."""
+    if key in counts:
+        return True
+    tag, *parts = spelled_out(key)
+    if tag != "operation" or parts[0] not in ("Add", "Subtract"):
+        return False
+    others = [part for part in parts[1:] if part[:2] != ("const", "int")]
+    falls = parts[0] == "Subtract" and others != parts[1:2]
+    return len(others) == 1 and not falls and _is_shifted(others[0], counts)
 
 
 def _varies(key: Key) -> bool | None:

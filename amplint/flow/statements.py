@@ -25,6 +25,7 @@ from amplint.flow.values import (
     Type,
     Unknown,
     Value,
+    is_count,
     is_made_in,
     key_of,
 )
@@ -130,7 +131,7 @@ class Statements(Calls):
         ends: Ends = []
         joined: list[Path] = []
         for after, truth in self.branch(node.test, path, frame, node.polarity):
-            if after.facts is not path.facts:
+            if after.facts is not path.facts or (node.site, not truth) in path.route:
                 after = after.by_way_of(node.site, truth)
             if node.polarity and truth != (node.polarity > 0) and after.detour is None and _owes_step(after):
                 after = after.but(detour=node.arms[0 if truth else 1])
@@ -195,10 +196,11 @@ class Statements(Calls):
         return ends + broken
 
     def repeated(self, node: ir.For, source: Value, element: Value, path: Path, frame: Frame) -> Ends:
+        made = {key_of(value) for value in self.parts(element)}
+
         def enter(before: Path) -> list[tuple[Path, bool]]:
-            made = {key_of(value) for value in self.parts(element)}
             self.machine.remade[-1] |= made
-            fresh = self.machine.renew(before, made)
+            fresh = self.machine.renew(before, made).next_iteration()
             if _is_generator(source):
                 fresh = self.machine.forget_all(fresh)
             entered = fresh
@@ -206,7 +208,7 @@ class Statements(Calls):
                 entered = (fresh.assume(source, True) or [fresh])[0]
             return [(self.bind(node.target, element, entered, frame), True), (before, False)]
 
-        return self.loop(enter, node, path, frame, node.runs)
+        return self.loop(enter, node, path, frame, node.runs, frozenset(filter(is_count, made)))
 
     def while_(self, node: ir.While, path: Path, frame: Frame) -> Ends:
         return self.loop(lambda before: self.branch(node.test, before, frame), node, path, frame)
@@ -218,9 +220,11 @@ class Statements(Calls):
         path: Path,
         frame: Frame,
         runs: bool = False,
+        counts: frozenset[Key] = frozenset(),
     ) -> Ends:
         """Walk a loop until no iteration brings anything new. ``enter`` gives the ways into the body and past it.
 
+        ``counts`` are the values that go up by one from iteration to iteration.
         A loop that ``runs`` is left after an iteration only, never at once. Where any other is passed at once, what its
         scalers did not do in it proves nothing.
         """
@@ -243,7 +247,7 @@ class Statements(Calls):
                         continue
                     for exit, after, value in self.block(node.body, start, frame):
                         if exit in (Exit.NEXT, Exit.CONTINUE):
-                            pending.append(self.machine.renew(after.after_iteration(made), made))
+                            pending.append(self.machine.renew(after.after_iteration(made, counts), made))
                             finished += pending[-1:] if runs else []
                         else:
                             ends.append((Exit.NEXT if exit is Exit.BREAK else exit, after, value))
@@ -252,7 +256,7 @@ class Statements(Calls):
         self.machine.loops -= 1
         for outer in self.machine.remade[-1:]:
             outer |= made
-        for after in merge([self.machine.renew(path, made) for path in finished], MAX_PATHS):
+        for after in merge([self.machine.renew(path.after_loop(), made) for path in finished], MAX_PATHS):
             ends += self.block(node.orelse, after, frame)
         return ends
 

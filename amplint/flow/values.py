@@ -260,6 +260,21 @@ def named_parts(key: Key) -> frozenset[Key]:
     return frozenset().union(*(named_parts(part) for part in key if isinstance(part, tuple)))
 
 
+def is_count(key: Key) -> bool:
+    """Whether an element of what a loop goes through is one more each time: of ``range``, an index of ``enumerate``."""
+    key = spelled_out(key)
+    if key[:1] != ("element",):
+        return False
+    source = spelled_out(key[1]) if isinstance(key[1], tuple) else key[1:2]
+    while source[:1] == ("variable",):
+        source = spelled_out(source[3])
+    if source == ("index",):
+        return True
+    given = source[3:]
+    by_one = len(given) < 3 or given[2:] == (("const", "int", 1),)
+    return source[:3] == ("call", ("import", ("builtins.range",)), "") and by_one
+
+
 def is_made_in(key: Any, frame: Key) -> bool:
     """Whether the value of ``key`` was constructed in ``frame``, or in a call that it made."""
     if not isinstance(key, tuple) or key[0] != "new":
