@@ -7,11 +7,12 @@ search them. Whether a file is ignored or excluded is asked only of the few that
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from amplint.config import Configuration
-from amplint.documents import PROSE_SUFFIXES, Document, UnreadableDocument, read_regular_file
+from amplint.cache import Cache, Shelf, digest
+from amplint.config import Configuration, Settings
+from amplint.documents import PROSE_SUFFIXES, Document, UnreadableDocument, read_with_status
 from amplint.ignores import IgnoreFiles
 from amplint.mentions import Mentions
 
@@ -20,11 +21,17 @@ _SUFFIXES = (".py", ".ipynb")
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A file to look into: its path as it is to be opened, the folder it is in, and its size in bytes."""
+    """A file to look into: its path as it is to be opened, the folder it is in, and its size in bytes.
+
+    ``status`` is what the system said of it before it was read, if it is to be looked into whoever names it. ``digest``
+    is of its content, where it was read and the cache knows some content of it.
+    """
 
     path: str
     folder: str
     size: int
+    status: os.stat_result | None = None
+    digest: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +57,11 @@ class Discovery:
         *,
         force_exclude: bool = False,
         include_docs: bool | None = None,
+        caches: Callable[[Settings], Cache | None] = lambda settings: None,
     ) -> None:
+        """``caches`` has the cache of the files for which settings hold, where there is one."""
         self._configuration = configuration
+        self._caches = caches
         self._include_docs = include_docs
         self._mentions = mentions
         self._force_exclude = force_exclude
@@ -94,11 +104,25 @@ class Discovery:
         return False
 
     def _named(self, path: str, folder: str) -> Iterator[Candidate | Problem]:
+        cache = self._caches(self._configuration.settings(folder))
+        shelf = None if cache is None else cache.shelf(folder)
+        name = os.path.basename(path)
         try:
             self.searched += 1
-            content = read_regular_file(path)
-            if self._mentions.stand_in(content) or not _parses(Document.from_bytes(path, content)):
+            if shelf is not None and shelf.knows(name):
+                status = os.stat(path)
+                if shelf.is_settled(name, status, parsed=True):
+                    return
+                if shelf.is_unchanged(name, status):
+                    yield Candidate(path, folder, status.st_size, status)
+                    return
+            status, content = read_with_status(path)
+            if self._mentions.stand_in(content):
+                yield _candidate(path, folder, status, content, shelf)
+            elif not _parses(Document.from_bytes(path, content)):
                 yield Candidate(path, folder, len(content))
+            elif shelf is not None:
+                shelf.settle(name, status, parsed=True)
         except OSError as error:
             yield Problem(path, error.strerror or str(error))
         except UnreadableDocument as error:
@@ -116,6 +140,10 @@ class Discovery:
         suffixes = (*_SUFFIXES, *PROSE_SUFFIXES) if docs else _SUFFIXES
         if any(entry.name == ".gitignore" for entry in entries):
             ignores = ignores.within(folder)
+        cache = self._caches(settings)
+        shelf = None if cache is None else cache.shelf(folder)
+        if shelf is not None:
+            shelf.keep_only({entry.name for entry in entries})
         for entry in entries:
             name = entry.name
             if entry.is_dir(follow_symlinks=False):
@@ -123,29 +151,43 @@ class Discovery:
                 if not settings.excludes(inner) and not ignores.match(inner, folder=True):
                     yield from self._walk(f"{prefix}{name}{os.sep}", inner, ignores)
             elif name.endswith(suffixes):
-                path = prefix + name
-                item = self._search(path, folder)
+                item = self._search(entry, prefix + name, folder, shelf)
                 if item is not None:
                     absolute = os.path.join(folder, name)
                     if not settings.excludes(absolute) and not ignores.match(absolute):
                         yield item
 
-    def _search(self, path: str, folder: str) -> Candidate | Problem | None:
+    def _search(
+        self, entry: os.DirEntry[str], path: str, folder: str, shelf: Shelf | None
+    ) -> Candidate | Problem | None:
         self.searched += 1
         try:
-            content = read_regular_file(path)
+            if shelf is not None and shelf.knows(entry.name):
+                status = entry.stat()
+                if shelf.is_settled(entry.name, status):
+                    return None
+                if shelf.is_unchanged(entry.name, status):
+                    return Candidate(path, folder, status.st_size, status)
+            status, content = read_with_status(path)
         except IsADirectoryError:
             return None  # a link to a folder: not followed, so no loop of links can catch the walk
         except OSError as error:
             return Problem(path, error.strerror or str(error))
         if self._mentions.stand_in(content):
-            return Candidate(path, folder, len(content))
+            return _candidate(path, folder, status, content, shelf)
         if not content.isascii() and path.endswith(".py"):
             try:
                 Document.from_bytes(path, content)
             except UnreadableDocument as error:
                 return Problem(path, error.message)
+        if shelf is not None:
+            shelf.settle(entry.name, status)
         return None
+
+
+def _candidate(path: str, folder: str, status: os.stat_result, content: bytes, shelf: Shelf | None) -> Candidate:
+    known = shelf is not None and shelf.found(os.path.basename(path)) is not None
+    return Candidate(path, folder, len(content), status, digest(content) if known else None)
 
 
 def _parses(document: Document) -> bool:

@@ -1,17 +1,20 @@
-"""Many documents: each candidate linted or fixed by its own settings, in this process or in a pool where that pays."""
+"""Many documents: each candidate recalled from a cache, or else linted or fixed by its own settings, in this process or
+in a pool where that pays.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from amplint.cache import Cache, Entry, digest, fingerprint, recall, record
 from amplint.config import Configuration, Layer, Selection, Settings
 from amplint.discovery import Candidate, Discovery, Problem
-from amplint.documents import Document, DocumentError
+from amplint.documents import Document, DocumentError, UnopenedDocument
 from amplint.findings import Applicability, Finding, Severity
 from amplint.mentions import Mentions
 from amplint.registry import installed
@@ -28,7 +31,8 @@ class Options:
     """What the command line asks of every file, over what the files' own settings say.
 
     ``config_file`` takes the place of every file's own settings, ``isolated`` of all; ``overrides`` come on top.
-    With ``verify`` a fix of what a run can show is applied only if running it with stand-ins shows that it heals.
+    With ``cache`` what was found is kept in ``cache_dir``, else where the files' own settings say. With ``verify`` a
+    fix of what a run can show is applied only if running it with stand-ins shows that it heals.
     """
 
     selection: Selection = field(default_factory=Selection)
@@ -42,13 +46,16 @@ class Options:
     isolated: bool = False
     overrides: tuple[Layer, ...] = ()
     verify: bool = False
+    cache: bool = False
+    cache_dir: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
     """One document as it is now, what was fixed in it, what remains, and what amplint could not do about it.
 
-    ``left`` names its functions that are too complex to be followed in full; it took ``seconds``.
+    ``left`` names its functions that are too complex to be followed in full; it took ``seconds``. What was found
+    earlier is ``recalled``. It depends on the ``consulted`` files, too, told as :class:`amplint.cache.Entry` does.
     """
 
     document: Document
@@ -59,6 +66,8 @@ class Report:
     unsafe_fixes: bool = False
     left: tuple[str, ...] = ()
     seconds: float = 0.0
+    recalled: bool = False
+    consulted: Mapping[str, str | None] = field(default_factory=dict)
 
     def fixable(self, finding: Finding) -> bool:
         """Whether ``--fix`` applies the fix of ``finding`` as things are set."""
@@ -79,6 +88,14 @@ class _Task:
     fixable: frozenset[str]
     severities: Mapping[str, Severity]
     verify: bool = False
+
+    @property
+    def digest(self) -> str:
+        """What tells all that findings depend on, besides the file, from any other."""
+        target = self.target_torch
+        given = sorted((code, severity.value) for code, severity in self.severities.items())
+        told = target and (target.version, target.source)
+        return digest(repr((sorted(self.codes), sorted(self.fixable), given, told)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,20 +119,94 @@ class Project:
         )
         self.searched = self.found = 0
         self._resolved: dict[int, _Resolved] = {}
+        self._caches: dict[tuple[str, str, str], Cache] = {}
+        self._cache_of: dict[int, Cache] = {}
 
     def check(self, paths: Sequence[str]) -> Iterator[Report | Problem]:
         """Lint, and fix where that is asked for, every file below ``paths``, in order.
 
         Raises :class:`amplint.config.ConfigError` and :class:`amplint.registry.UnknownRule`.
         """
-        discovery = self._discovery(self._registry.mentions)
+        discovery = self._discovery(self._registry.mentions, self._cache)
         found = discovery.find(paths)
         self.searched, self.found = discovery.searched, len(found)
-        tasks = [self._task(item.path, item.folder) for item in found if isinstance(item, Candidate)]
-        size = sum(item.size for item in found if isinstance(item, Candidate))
-        reports = _in_pool(tasks, size) if _pays(tasks, size) else map(_do, tasks)
+        try:
+            yield from self._results(found)
+        finally:
+            for cache in self._caches.values():
+                cache.save()
+
+    def _results(self, found: Sequence[Candidate | Problem]) -> Iterator[Report | Problem]:
+        tasks = {id(item): self._task(item.path, item.folder) for item in found if isinstance(item, Candidate)}
+        recalled: dict[int, Report] = {}
+        due, size = [], 0
         for item in found:
-            yield item if isinstance(item, Problem) else next(reports)
+            if isinstance(item, Candidate):
+                report = self._recall(item, tasks[id(item)])
+                if report is not None:
+                    recalled[id(item)] = report
+                else:
+                    due.append(tasks[id(item)])
+                    size += item.size
+        done = _in_pool(due, size) if _pays(due, size) else map(_do, due)
+        for item in found:
+            if isinstance(item, Problem):
+                yield item
+            elif id(item) in recalled:
+                yield recalled[id(item)]
+            else:
+                result, entry = next(done)
+                if entry is not None:
+                    self._keep(item, tasks[id(item)], entry)
+                yield result
+
+    def _cache(self, settings: Settings) -> Cache | None:
+        """The cache of the files for which ``settings`` hold."""
+        options = self._options
+        if not options.cache:
+            return None
+        cache = self._cache_of.get(id(settings))
+        if cache is None:
+            directory = os.path.abspath(options.cache_dir) if options.cache_dir else settings.cache_dir
+            key = f"{fingerprint()}\n{sorted(self._resolve(settings).codes)}\n{options.target_torch}"
+            place = directory, settings.folder, key
+            if place not in self._caches:
+                self._caches[place] = Cache(*place)
+            cache = self._cache_of[id(settings)] = self._caches[place]
+        return cache
+
+    def _recall(self, item: Candidate, task: _Task) -> Report | None:
+        """The report of a file that was linted before and did not change, unless fixing would change it now."""
+        cache = self._cache(self.configuration.settings(item.folder))
+        if cache is None or item.status is None:
+            return None
+        shelf, name = cache.shelf(item.folder), os.path.basename(item.path)
+        found = shelf.found(name)
+        if found is None:
+            return None
+        entry = recall(cache, found, task.digest)
+        unchanged = shelf.is_unchanged(name, item.status)
+        if entry is None or not (unchanged or item.digest == entry.digest):
+            return None
+        if not unchanged:
+            shelf.note(name, item.status, found)
+        document: Document = UnopenedDocument(item.path)
+        if entry.findings:
+            try:
+                document = Document.read(item.path)
+            except DocumentError:
+                return None  # which who reads it again will tell
+            places = (place for finding in entry.findings for place in (finding.start, finding.end))
+            if digest(document.content) != entry.digest or any(document.location(at.offset) != at for at in places):
+                return None
+        report = Report(document, entry.findings, unsafe_fixes=task.unsafe_fixes, left=entry.left, recalled=True)
+        return None if task.fix and any(map(report.fixable, report.findings)) else report
+
+    def _keep(self, item: Candidate, task: _Task, entry: Entry) -> None:
+        cache = self._cache(self.configuration.settings(item.folder))
+        if cache is not None and item.status is not None:
+            found = record(cache, entry, task.digest)
+            cache.shelf(item.folder).note(os.path.basename(item.path), item.status, found)
 
     def check_source(self, source: bytes, path: str | None) -> Report | Problem:
         """Lint, or fix, ``source`` as if it were in the file at ``path``; nothing is written."""
@@ -165,12 +256,15 @@ class Project:
         asked = self._options.include_docs
         return settings.include_docs if asked is None else asked
 
-    def _discovery(self, mentions: Mentions) -> Discovery:
+    def _discovery(
+        self, mentions: Mentions, caches: Callable[[Settings], Cache | None] = lambda settings: None
+    ) -> Discovery:
         return Discovery(
             self.configuration,
             mentions,
             force_exclude=self._options.force_exclude,
             include_docs=self._options.include_docs,
+            caches=caches,
         )
 
     def _resolve(self, settings: Settings) -> _Resolved:
@@ -199,16 +293,23 @@ class Project:
         )
 
 
-def _do(task: _Task) -> Report | Problem:
+_Done = tuple[Report | Problem, Entry | None]
+"""What came of a file, and what of that may be kept for the next time."""
+
+
+def _do(task: _Task) -> _Done:
     start = perf_counter()
     try:
         document = Document.read(task.path)
+        content = document.content
         report = _treat(document, task) if document.holds(installed().mentions) else Report(document)
-        return replace(report, seconds=perf_counter() - start)
     except DocumentError as error:
-        return Problem(task.path, error.message)
+        return Problem(task.path, error.message), None
     except Exception as error:  # a fault of amplint's in one file must not cost the others their findings
-        return Problem(task.path, f"amplint failed: {type(error).__name__}: {error}")
+        return Problem(task.path, f"amplint failed: {type(error).__name__}: {error}"), None
+    of_use = not (report.problems or report.healed or (task.fix and task.verify))
+    entry = Entry(digest(content), report.findings, report.left, report.consulted) if of_use else None
+    return replace(report, seconds=perf_counter() - start), entry
 
 
 def _treat(document: Document, task: _Task) -> Report:
@@ -273,7 +374,7 @@ def _processors() -> int:
     return min(count, 61)  # the most that Windows waits for
 
 
-def _in_pool(tasks: Sequence[_Task], size: int) -> Iterator[Report | Problem]:
+def _in_pool(tasks: Sequence[_Task], size: int) -> Iterator[_Done]:
     """The reports of ``tasks``, in order, from as many processes as there is work for."""
     from concurrent.futures import ProcessPoolExecutor
     from concurrent.futures.process import BrokenProcessPool
@@ -283,12 +384,12 @@ def _in_pool(tasks: Sequence[_Task], size: int) -> Iterator[Report | Problem]:
     done = 0
     with ProcessPoolExecutor(workers, initializer=_start_worker) as pool:
         try:
-            for report in pool.map(_do_in_worker, tasks):
-                yield report
+            for result in pool.map(_do_in_worker, tasks):
+                yield result
                 done += 1
         except BrokenProcessPool:
             for task in tasks[done:]:
-                yield Problem(task.path, "the process that looked into it ended unexpectedly")
+                yield Problem(task.path, "the process that looked into it ended unexpectedly"), None
         except KeyboardInterrupt:
             for worker in active_children():
                 worker.terminate()
@@ -317,7 +418,7 @@ def _obey_the_parent() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
 
 
-def _do_in_worker(task: _Task) -> Report | Problem:
+def _do_in_worker(task: _Task) -> _Done:
     try:
         return _do(task)
     except SystemExit:  # unwound, so that no half-written file is left; the pool would go on with the next task

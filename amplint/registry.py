@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from importlib import import_module
 
@@ -127,12 +128,12 @@ def _origin(rule: type[Rule]) -> str:
 def installed() -> Registry:
     """All installed rules. A pack that cannot be loaded is named on standard error and left out."""
     registry = Registry(_load(_BUILT_IN))
-    for name, value in sorted(_entry_points()):
-        if value != _BUILT_IN:  # which needs no metadata to be found
+    for pack in packs():
+        if pack.value != _BUILT_IN:  # which needs no metadata to be found
             try:
-                registry = registry.extended(_load(value))
+                registry = registry.extended(_load(pack.value))
             except (Exception, SystemExit) as error:  # whatever somebody's pack does, amplint's own rules still run
-                _leave_out(name, error)
+                _leave_out(pack.name, error)
     return registry
 
 
@@ -153,13 +154,36 @@ def _load(value: str) -> Iterable[type[Rule]]:
     return rules
 
 
-def _entry_points() -> set[tuple[str, str]]:
-    """Names and values of the group's entry points.
+@dataclass(frozen=True, order=True, slots=True)
+class Pack:
+    """An entry point of a rule pack, and the name of what it is distributed in, which tells its version."""
 
-    The metadata of installed packages is read here, since ``importlib.metadata`` takes longer to import than a
-    project without AMP takes to lint.
+    name: str
+    value: str
+    distribution: str
+
+
+def packs() -> list[Pack]:
+    """The packs that are installed, each once."""
+    found: dict[tuple[str, str], Pack] = {}
+    for folder, name in metadata():
+        try:
+            with open(os.path.join(folder, name, "entry_points.txt"), encoding="utf-8") as file:
+                text = file.read()
+        except (OSError, ValueError):
+            continue
+        if GROUP in text:
+            for point in _section(text):
+                found.setdefault(point, Pack(*point, name))
+    return sorted(found.values())
+
+
+def metadata() -> Iterator[tuple[str, str]]:
+    """The folders of installed packages' metadata: where each is, and its name.
+
+    They are looked for here, since ``importlib.metadata`` takes longer to import than a project without AMP takes to
+    lint.
     """
-    found = set()
     for folder in dict.fromkeys(sys.path):
         try:
             names = os.listdir(folder or os.curdir)
@@ -167,14 +191,7 @@ def _entry_points() -> set[tuple[str, str]]:
             continue  # a zip archive, or a folder that is not there
         for name in names:
             if name.endswith((".dist-info", ".egg-info")):
-                try:
-                    with open(os.path.join(folder, name, "entry_points.txt"), encoding="utf-8") as file:
-                        text = file.read()
-                except (OSError, ValueError):
-                    continue
-                if GROUP in text:
-                    found |= _section(text)
-    return found
+                yield folder, name
 
 
 def _section(text: str) -> set[tuple[str, str]]:

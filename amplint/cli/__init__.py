@@ -12,6 +12,7 @@ import click
 
 from amplint import __version__
 from amplint.cli.check import check
+from amplint.cli.clean import clean
 from amplint.cli.completion import completion
 from amplint.cli.measure import measure
 from amplint.cli.rule import linter, rule
@@ -86,6 +87,7 @@ def main() -> None:
 main.add_command(check)
 main.add_command(rule)
 main.add_command(linter)
+main.add_command(clean)
 main.add_command(verify)
 main.add_command(measure)
 main.add_command(server)

@@ -150,6 +150,13 @@ def _words(context: click.Context, param: click.Parameter, values: tuple[str, ..
     metavar="FILE|KEY=VALUE",
     help="A configuration to use instead of the files' own, or a setting over what they say.",
 )
+@click.option("-n", "--no-cache", is_flag=True, envvar="AMPLINT_NO_CACHE", help="Neither read nor write the cache.")
+@click.option(
+    "--cache-dir",
+    type=click.Path(file_okay=False),
+    envvar="AMPLINT_CACHE_DIR",
+    help="Where what was found is kept.  [default: .amplint_cache in the project]",
+)
 @click.option("--isolated", is_flag=True, help="Ignore all configuration files.")
 @click.option("--show-settings", is_flag=True, help="Print the settings of the first file, and lint nothing.")
 @click.option("--show-files", is_flag=True, help="Print the files that would be linted, and lint nothing.")
@@ -196,6 +203,8 @@ def check(
     exclude: tuple[str, ...],
     extend_exclude: tuple[str, ...],
     config: tuple[str, ...],
+    no_cache: bool,
+    cache_dir: str | None,
     isolated: bool,
     show_settings: bool,
     show_files: bool,
@@ -282,6 +291,8 @@ def check(
         isolated=isolated,
         overrides=overrides,
         verify=verify,
+        cache=not no_cache,
+        cache_dir=cache_dir,
     )
     try:
         project = Project(options)

@@ -22,7 +22,9 @@ def narrate(project: Project, results: Sequence[Report | Problem], seconds: floa
         for name in dict.fromkeys(report.left):
             _tell(f"{path}: {_named(name)} is too complex to be followed in full, so faults in it may go unseen")
     searched = f"{project.searched} files searched, " if project.searched else ""
-    _tell(f"{searched}{len(reports)} linted: {seconds:.3f} s")
+    recalled = sum(report.recalled for report in reports)
+    linted = f"{len(reports) - recalled} linted" + (f", {recalled} recalled from the cache" if recalled else "")
+    _tell(f"{searched}{linted}: {seconds:.3f} s")
 
 
 def _named(name: str) -> str:

@@ -231,6 +231,13 @@ KEYS: Mapping[str, Key] = {
         ),
         Key("unsafe-fixes", "Let fixes change numerics or structure.", "true or false", _truth, _TRUTH),
         Key(
+            "cache-dir",
+            "Where what was found is kept; a path from this file, `.amplint_cache` by default.",
+            "the path of a folder",
+            _path,
+            {"type": "string", "minLength": 1},
+        ),
+        Key(
             "output-format",
             "How findings are printed.",
             f"one of {', '.join(OUTPUT_FORMATS)}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +17,7 @@ from amplint.rule import Rule, TargetTorch
 
 DEFAULT_EXCLUDE = (
     ".#*",  # what Emacs puts beside a file that is being edited: a link to nowhere
+    ".amplint_cache",
     ".bzr",
     ".direnv",
     ".eggs",
@@ -139,6 +141,15 @@ class Settings:
     def output_format(self) -> str | None:
         """How findings are printed, where that is said."""
         return next(self._said("output-format"), None)
+
+    @property
+    def cache_dir(self) -> str:
+        """The folder, absolute, in which what was found is kept."""
+
+        def made(folder: str, path: str) -> str:
+            return os.path.join(folder, os.path.expandvars(os.path.expanduser(path)))
+
+        return os.path.normpath(next(self._said("cache-dir", made), os.path.join(self.folder, ".amplint_cache")))
 
     def _said(self, key: str, made: Callable[[str, Any], Any] | None = None) -> Iterator[Any]:
         """What the layers say about ``key``, the last one first."""

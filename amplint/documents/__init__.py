@@ -5,10 +5,12 @@ from amplint.documents.document import (
     Document,
     DocumentError,
     Place,
+    UnopenedDocument,
     UnreadableDocument,
     UnwritableDocument,
     apply_edits,
     read_regular_file,
+    read_with_status,
 )
 
 __all__ = [
@@ -16,8 +18,10 @@ __all__ = [
     "Document",
     "DocumentError",
     "Place",
+    "UnopenedDocument",
     "UnreadableDocument",
     "UnwritableDocument",
     "apply_edits",
     "read_regular_file",
+    "read_with_status",
 ]

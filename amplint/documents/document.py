@@ -11,6 +11,7 @@ import stat
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from amplint.findings import Edit, Location
 from amplint.mentions import Mentions
@@ -143,6 +144,11 @@ class Document:
             raise UnwritableDocument(self.filename, f"could not be written: {_reason(error)}") from None
         self._content = content
 
+    @property
+    def content(self) -> bytes:
+        """What the file held when it was read or written last."""
+        return self.encode() if self._content is None else self._content
+
     @cached_property
     def newline(self) -> str:
         """The newline that most rows end with."""
@@ -203,6 +209,21 @@ class Document:
         return Edit(self.location(start), self.location(end), NEWLINE.sub(self.newline, content))
 
 
+class UnopenedDocument(Document):
+    """A file of which nothing is to be said, and that is read only if somebody asks for more than its name."""
+
+    def __init__(self, filename: str) -> None:
+        self.filename = filename
+
+    def __getattribute__(self, name: str) -> Any:
+        if name == "filename" or name.startswith("__"):
+            return super().__getattribute__(name)
+        document = Document.read(self.filename)
+        self.__dict__.update(document.__dict__)
+        self.__class__ = type(document)  # type: ignore[assignment]
+        return getattr(self, name)
+
+
 def apply_edits(text: str, edits: Iterable[Edit]) -> str:
     """``text`` with all of ``edits`` made; raises :class:`ValueError` where two of them overlap."""
     parts: list[str] = []
@@ -257,7 +278,12 @@ def _declared_encoding(filename: str, content: bytes) -> str:
 
 
 def read_regular_file(path: str) -> bytes:
-    """The bytes of the file at ``path``; raises :class:`OSError`.
+    """The bytes of the file at ``path``; raises :class:`OSError`."""
+    return read_with_status(path)[1]
+
+
+def read_with_status(path: str) -> tuple[os.stat_result, bytes]:
+    """The bytes of the file at ``path``, and what the system said of it before they were read; raises :class:`OSError`.
 
     A pipe, a socket or a device is refused: reading one may wait for ever, or end never.
     """
@@ -268,9 +294,9 @@ def read_regular_file(path: str) -> bytes:
             raise OSError(errno.EINVAL, _NOT_REGULAR) from None
         raise
     try:
-        mode = os.fstat(handle).st_mode
-        if not stat.S_ISREG(mode):
-            if stat.S_ISDIR(mode):
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode):
+            if stat.S_ISDIR(status.st_mode):
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
             raise OSError(errno.EINVAL, _NOT_REGULAR)
         content = os.read(handle, _CHUNK)
@@ -279,7 +305,7 @@ def read_regular_file(path: str) -> bytes:
             while part := os.read(handle, _CHUNK):
                 parts.append(part)
             content = b"".join(parts)
-        return content
+        return status, content
     finally:
         os.close(handle)
 
