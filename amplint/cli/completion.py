@@ -19,4 +19,6 @@ def completion(context: click.Context, shell: str) -> None:
 
     made = get_completion_class(shell)
     assert made is not None
-    click.echo(made(context.find_root().command, {}, "amplint", "_AMPLINT_COMPLETE").source())
+    source = made(context.find_root().command, {}, "amplint", "_AMPLINT_COMPLETE").source()
+    # click's lines for fish cut a completion at every comma, while `--select AMP1,AMP2` has one of its own
+    click.echo(source.replace('string split ","', 'string split --max 1 ","'))
