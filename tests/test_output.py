@@ -214,7 +214,7 @@ def test_github_escapes_what_would_end_a_command(tmp_path: Path, monkeypatch: py
     monkeypatch.chdir(tmp_path)
     text = renderer("github")([report("step\n", "step", filename="100%,a:b.py")], PLAIN)
     assert text == (
-        f"::warning title=amplint (AMP902),file={tmp_path}/100%25%2Ca%3Ab.py,line=1,col=1,endLine=1,endColumn=5"
+        f"::warning title=amplint (AMP902),file={tmp_path}/100%25%2Ca%3Ab.py,line=1,endLine=1,col=1,endColumn=5"
         "::100%25,a:b.py:1:1: AMP902 Something is wrong%0A  help: Do it right\n"
     )
 

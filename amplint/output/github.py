@@ -23,8 +23,8 @@ def render(reports: Sequence[Report], style: Style) -> str:
                 "title": f"amplint ({finding.code})",
                 "file": harmless(absolute_path(document)),
                 "line": start.row,
-                "col": start.column,
                 "endLine": end.row,
+                "col": start.column,
                 "endColumn": end.column,
             }
             told = ",".join(f"{key}={_escape_property(str(value))}" for key, value in properties.items())

@@ -1,0 +1,155 @@
+"""Formats taken back by the readers that other people wrote for them, from the package indexes of Python and Node."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from amplint.documents import Document
+from amplint.findings import Finding, Fix, Related, Severity
+from amplint.output import renderer
+from amplint.output.style import Style
+from amplint.project import Report
+
+SOURCE = "backward(x)\nstep(y)\n"
+MESSAGE = "100% [x]; a, b: c%0A]"
+HELP = "Do it right"
+SEVERITIES = {"AMP101": Severity.ERROR, "AMP201": Severity.WARNING, "AMP502": Severity.INFO}
+
+
+def report(filename: str) -> Report:
+    """A finding of each severity; the first can be fixed and names another place."""
+    document = Document.from_source(filename, SOURCE)
+    start, end = document.location(12), document.location(19)
+    findings = [Finding(code, MESSAGE, severity, start, end, HELP) for code, severity in SEVERITIES.items()]
+    related = Related("scaled here", document.location(0), document.location(11))
+    fix = Fix("Step", (document.edit(12, 12, "scaler."),))
+    findings[0] = Finding("AMP101", MESSAGE, Severity.ERROR, start, end, HELP, (related,), fix=fix)
+    return Report(document, tuple(findings))
+
+
+@pytest.fixture(autouse=True)
+def working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("CI_PROJECT_DIR", raising=False)
+
+
+def render(output_format: str, filename: str) -> str:
+    return renderer(output_format)([report(filename)], Style(False))
+
+
+PACKAGES = ("@actions/core", "azure-pipelines-task-lib", "@umbrelladocs/rdformat-validator")
+
+
+@pytest.fixture(scope="module")
+def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which Node finds ``PACKAGES``."""
+    npm, node = shutil.which("npm"), shutil.which("node")
+    if npm is None or node is None:
+        pytest.skip("needs Node and npm")
+    folder = tmp_path_factory.mktemp("node")
+    command = [npm, "install", "--silent", "--no-audit", "--no-fund", "--ignore-scripts", *PACKAGES]
+    done = subprocess.run(command, cwd=folder, capture_output=True, timeout=120)
+    if done.returncode:
+        pytest.skip("npm cannot install the readers")
+    return folder
+
+
+def node(folder: Path, script: str, data: object) -> Any:
+    """What ``script`` prints as JSON, given ``data``."""
+    (folder / "script.mjs").write_text(f"const data = JSON.parse(process.argv[2]);\n{script}")
+    command = ["node", "script.mjs", json.dumps(data)]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_azure_is_read_by_the_library_of_azure_pipelines(packages: Path, tmp_path: Path) -> None:
+    lines = render("azure", "a;b],%c.py").splitlines()
+    script = (
+        "import lib from 'azure-pipelines-task-lib/taskcommand.js';\n"
+        "console.log(JSON.stringify(data.map(lib.commandFromString)))"
+    )
+    for command, (code, severity) in zip(node(packages, script, lines), SEVERITIES.items(), strict=True):
+        assert command == {
+            "command": "task.logissue",
+            "message": MESSAGE,
+            "properties": {
+                "type": "error" if severity is Severity.ERROR else "warning",
+                "sourcepath": str(tmp_path / "a;b],%c.py"),
+                "linenumber": "2",
+                "columnnumber": "1",
+                "code": code,
+            },
+        }
+
+
+def test_github_is_what_the_toolkit_of_actions_writes(packages: Path, tmp_path: Path) -> None:
+    """The reader is GitHub's own; its toolkit says in which words it is spoken to."""
+    lines = render("github", "a,b:%c.py").splitlines()
+    told = [
+        {
+            "command": {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}[severity],
+            "message": f"a,b:%c.py:2:1: {code} {MESSAGE}\n  help: {HELP}",
+            "properties": {
+                "title": f"amplint ({code})",
+                "file": str(tmp_path / "a,b:%c.py"),
+                "startLine": 2,
+                "endLine": 2,
+                "startColumn": 1,
+                "endColumn": 8,
+            },
+        }
+        for code, severity in SEVERITIES.items()
+    ]
+    script = (
+        "import * as core from '@actions/core';\n"
+        "const lines = [], write = process.stdout.write;\n"
+        "process.stdout.write = (text) => lines.push(text.trimEnd());\n"
+        "for (const each of data) core[each.command](each.message, each.properties);\n"
+        "process.stdout.write = write;\n"
+        "console.log(JSON.stringify(lines));"
+    )
+    assert node(packages, script, told) == lines
+
+
+def test_rdjson_is_valid_to_a_validator_of_its_format(packages: Path) -> None:
+    script = (
+        "import { validate } from '@umbrelladocs/rdformat-validator';\n"
+        "const found = await validate(data, { strictMode: true, allowExtraFields: false });\n"
+        "console.log(JSON.stringify(found));"
+    )
+    found = node(packages, script, render("rdjson", "a.py"))
+    assert (found["valid"], found["errors"]) == (True, [])
+    assert not node(packages, script, '{"diagnostics": [{"message": 1}]}')["valid"]
+
+
+def test_gitlab_is_read_by_a_filter_of_such_reports(tmp_path: Path) -> None:
+    pytest.importorskip("ruff_severity_changer")
+    (tmp_path / "pyproject.toml").write_text("[tool.ruff_severity_changer]\nAMP1 = 'minor'\nAMP = 'info'\n")
+    text = render("gitlab", "a.py")
+    command = [sys.executable, "-m", "ruff_severity_changer.ruff_severity_changer"]
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
+    rows = json.loads(done.stdout)
+    assert [row["severity"] for row in rows] == ["minor", "info", "info"]
+    given = json.loads(text)
+    assert [row["severity"] for row in given] == ["major", "minor", "info"]
+    assert [{**row, "severity": None} for row in rows] == [{**row, "severity": None} for row in given]
+
+
+@pytest.mark.parametrize("output_format", ["pylint", "concise"])
+def test_lines_are_read_as_those_of_pylint_and_ruff(output_format: str) -> None:
+    drivers = pytest.importorskip("diff_cover.violationsreporters.violations_reporter")
+    driver = drivers.PylintDriver() if output_format == "pylint" else drivers.ruff_check_driver
+    read = driver.parse_reports([render(output_format, "d/a b.py")])
+    assert list(read) == ["d/a b.py"]
+    assert [violation.line for violation in read["d/a b.py"]] == [2, 2, 2]
+    for violation, code in zip(read["d/a b.py"], SEVERITIES, strict=True):
+        assert re.fullmatch(rf"{code}:? (\[\*\] )?{re.escape(MESSAGE)}", violation.message)
