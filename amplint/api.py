@@ -101,6 +101,7 @@ def lint_paths(
     Raises :class:`amplint.UnknownRule`, :class:`ValueError`, and :class:`amplint.ConfigError` for settings that mean
     nothing.
     """
+    from amplint.baseline import BaselineError, without_known
     from amplint.project import Options, Project, Report
 
     options = Options(
@@ -110,11 +111,17 @@ def lint_paths(
         unsafe_fixes=unsafe_fixes,
     )
     outcomes = []
-    for result in Project(options).check([os.fspath(path) for path in paths]):
-        if isinstance(result, Report):
-            outcomes.append(_outcome(result.document, result.findings, result.healed, result.problems))
-        else:
+    project = Project(options)
+    for result in project.check([os.fspath(path) for path in paths]):
+        if not isinstance(result, Report):
             outcomes.append(Outcome(result.path, "", problems=(result.message,)))
+            continue
+        problems = result.problems
+        try:
+            result = without_known(result, project.configuration)
+        except BaselineError as error:
+            problems = (*problems, f"the baseline {error}")
+        outcomes.append(_outcome(result.document, result.findings, result.healed, problems))
     return outcomes
 
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from amplint.config import Configuration
 from amplint.documents import Document, read_regular_file
 from amplint.output.fingerprints import fingerprinted
 from amplint.project import Report
@@ -99,6 +100,17 @@ class Baseline:
         except ValueError:  # another drive
             path = os.path.abspath(document.filename)
         return path.replace(os.sep, "/")
+
+
+def baseline_of(filename: str, configuration: Configuration) -> str | None:
+    """The baseline that the settings of the file's folder name, if they name one."""
+    return configuration.settings(os.path.dirname(os.path.abspath(filename))).baseline
+
+
+def without_known(report: Report, configuration: Configuration) -> Report:
+    """``report`` without what its settings' baseline knows; raises :class:`BaselineError`."""
+    path = baseline_of(report.document.filename, configuration)
+    return report if path is None else Baseline(path).apply([report]).reports[0]
 
 
 def _never() -> frozenset[str]:

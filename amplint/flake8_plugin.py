@@ -22,6 +22,7 @@ class Plugin:
 
     def run(self) -> Iterator[tuple[int, int, str, type[Plugin]]]:
         """Yield row, column (0-based), code and message of each finding, as flake8 takes them."""
+        from amplint.baseline import without_known
         from amplint.documents import Document
 
         project = _project()
@@ -30,7 +31,7 @@ class Plugin:
         report = project.check_document(Document.from_source(self._filename, self._text))
         if report.problems:
             raise RuntimeError("; ".join(report.problems))
-        for finding in report.findings:
+        for finding in without_known(report, project.configuration).findings:
             yield finding.start.row, finding.start.column - 1, f"{finding.code} {finding.message}", type(self)
 
 

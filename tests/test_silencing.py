@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from conftest import Amplint
 
+from amplint import lint_paths
 from amplint.documents import Document
 from amplint.linter import lint_document
 from amplint.registry import installed
@@ -129,4 +130,19 @@ def test_what_is_no_baseline_is_said(amplint: Amplint, tmp_path: Path, content: 
 
 
 def test_a_baseline_is_written_only_where_it_is_named(amplint: Amplint) -> None:
-    assert b"--write-baseline needs --baseline" in amplint("--write-baseline").stderr
+    assert b"--write-baseline needs the file to write" in amplint("--write-baseline").stderr
+    assert b"--no-baseline cannot be used" in amplint("--no-baseline", "--write-baseline").stderr
+
+
+def test_a_baseline_in_the_settings_holds_for_their_files(inside: Amplint, tmp_path: Path) -> None:
+    (tmp_path / "amplint.toml").write_text('select = ["DEMO"]\nbaseline = "known/all.json"\n')
+    (tmp_path / "known").mkdir()
+    (tmp_path / "sub").mkdir()
+    for folder in (tmp_path, tmp_path / "sub"):
+        (folder / "a.py").write_text("bad\n")
+    assert b"all.json: no such file; --write-baseline makes it" in inside().stderr
+    assert (inside("--write-baseline").returncode, inside().returncode) == (0, 0)
+    assert [len(outcome.findings) for outcome in lint_paths([tmp_path])] == [0, 0]
+    assert inside("--no-baseline").returncode == inside("--isolated", "--select", "DEMO").returncode == 1
+    (tmp_path / "sub" / "amplint.toml").write_text('select = ["DEMO"]\n')
+    assert b"a.py:1:1" in inside("sub").stdout and inside("a.py").returncode == 0

@@ -165,6 +165,7 @@ def _words(context: click.Context, param: click.Parameter, values: tuple[str, ..
 )
 @click.option("--add-noqa", is_flag=True, help="Write a `# noqa` for each finding into the files.")
 @click.option("--baseline", type=click.Path(dir_okay=False), help="A file of known findings, which are not shown.")
+@click.option("--no-baseline", is_flag=True, help="Show known findings, too.")
 @click.option("--write-baseline", is_flag=True, help="Make what is found now the known findings of --baseline.")
 @click.option("--stdin-filename", type=click.Path(), help="The name that standard input is linted under.")
 @click.option(
@@ -211,6 +212,7 @@ def check(
     include_docs: bool | None,
     add_noqa: bool,
     baseline: str | None,
+    no_baseline: bool,
     write_baseline: bool,
     stdin_filename: str | None,
     color: str,
@@ -244,10 +246,10 @@ def check(
         raise click.UsageError("standard input is closed")
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")
-    if write_baseline and baseline is None:
-        raise click.UsageError("--write-baseline needs --baseline, the file to write")
     if add_noqa and (stdin or diff or fix or fix_only or baseline is not None):
         raise click.UsageError("--add-noqa is for files, and cannot be used with --fix, --diff or --baseline")
+    if no_baseline and (baseline is not None or write_baseline):
+        raise click.UsageError("--no-baseline cannot be used with --baseline or --write-baseline")
     fixing = diff or fix_only or bool(fix)
     if verify:
         from importlib.util import find_spec
@@ -301,6 +303,13 @@ def check(
 
             show = print_settings if show_settings else print_files
             context.exit(show(project, (stdin_filename or "stdin.py",) if stdin else paths or (".",)))
+        written = None
+        if write_baseline:
+            from amplint.baseline import baseline_of
+
+            written = baseline or baseline_of("-", project.configuration)
+            if written is None:
+                raise click.UsageError("--write-baseline needs the file to write: by --baseline, or in the settings")
         presentation = Presentation(
             output_format or project.configuration.settings(os.getcwd()).output_format or "full",
             output_file,
@@ -327,18 +336,22 @@ def check(
         context.exit(2)
     except KeyboardInterrupt:
         context.exit(130)
-    if add_noqa or baseline is not None:
+    mute = quiet or silent
+    if add_noqa or written is not None:
         from amplint.cli import silencing
 
-        mute = quiet or silent
         if add_noqa:
             results = silencing.add_noqa(results, quiet=mute)
-        elif baseline is not None and write_baseline:
-            results = silencing.write_baseline(baseline, results, quiet=mute)
-        elif baseline is not None:
-            results = silencing.without_known(baseline, results, quiet=mute)
-        if add_noqa or write_baseline:
-            context.exit(2 if complain(results) else 0)
+        elif written is not None:
+            results = silencing.write_baseline(written, results, quiet=mute)
+        context.exit(2 if complain(results) else 0)
+    if results and not no_baseline:
+        from amplint.baseline import baseline_of
+        from amplint.cli.silencing import without_known
+
+        results = without_known(
+            results, lambda filename: baseline or baseline_of(filename, project.configuration), quiet=mute
+        )
     code = presentation.present(results)
     if verify and not quiet and not silent:
         from amplint.cli.executing import narrate as narrate_runs

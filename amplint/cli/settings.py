@@ -49,6 +49,8 @@ def print_settings(project: Project, paths: Sequence[str]) -> int:
         print(f'target-torch = "{target}"')
     print(f"unsafe-fixes = {json.dumps(project.unsafe_fixes(settings))}")
     print(f"include-docs = {json.dumps(project.include_docs(settings))}")
+    if settings.baseline is not None:
+        print(f"baseline = {json.dumps(settings.baseline)}")
     print(f"output-format = {json.dumps(settings.output_format or 'full')}")
     severities = settings.severities(registry)
     if severities:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from amplint.baseline import Baseline, BaselineError
 from amplint.discovery import Problem
@@ -53,20 +53,30 @@ def write_baseline(path: str, results: Sequence[Report | Problem], *, quiet: boo
     return failed
 
 
-def without_known(path: str, results: Sequence[Report | Problem], *, quiet: bool) -> list[Report | Problem]:
-    """``results`` without the findings that the baseline at ``path`` knows."""
-    reports = [result for result in results if isinstance(result, Report)]
-    try:
-        known = Baseline(path).apply(reports)
-    except BaselineError as error:
-        return [*results, Problem(path, str(error))]
-    if not quiet:
-        if known.hidden:
+def without_known(
+    results: Sequence[Report | Problem], baseline_of: Callable[[str], str | None], *, quiet: bool
+) -> list[Report | Problem]:
+    """``results`` without the findings that are known by the baselines that ``baseline_of`` names for their files."""
+    groups: dict[str, list[Report]] = {}
+    for result in results:
+        path = baseline_of(result.document.filename) if isinstance(result, Report) else None
+        if path is not None and isinstance(result, Report):
+            groups.setdefault(path, []).append(result)
+    shown: dict[int, Report] = {}
+    problems = []
+    for path, reports in groups.items():
+        try:
+            known = Baseline(path).apply(reports)
+        except BaselineError as error:
+            problems.append(Problem(path, str(error)))
+            continue
+        shown |= zip(map(id, reports), known.reports, strict=True)
+        if known.hidden and not quiet:
             _tell(f"{known.hidden} known by {shown_path(path)} and not shown")
-        if known.gone:
+        if known.gone and not quiet:
             _tell(f"{known.gone} in {shown_path(path)} but gone: --write-baseline brings it up to date")
-    shown = iter(known.reports)
-    return [result if isinstance(result, Problem) else next(shown) for result in results]
+    kept = [result if isinstance(result, Problem) else shown.get(id(result), result) for result in results]
+    return [*kept, *problems]
 
 
 def _tell(line: str) -> None:

@@ -231,6 +231,13 @@ KEYS: Mapping[str, Key] = {
         ),
         Key("unsafe-fixes", "Let fixes change numerics or structure.", "true or false", _truth, _TRUTH),
         Key(
+            "baseline",
+            "A file of known findings, which are not shown; a path from this file.",
+            "the path of a file",
+            _path,
+            {"type": "string", "minLength": 1},
+        ),
+        Key(
             "cache-dir",
             "Where what was found is kept; a path from this file, `.amplint_cache` by default.",
             "the path of a folder",

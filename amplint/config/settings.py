@@ -143,13 +143,14 @@ class Settings:
         return next(self._said("output-format"), None)
 
     @property
+    def baseline(self) -> str | None:
+        """The file, absolute, of the findings that are known, where that is said."""
+        return next(self._said("baseline", _path), None)
+
+    @property
     def cache_dir(self) -> str:
         """The folder, absolute, in which what was found is kept."""
-
-        def made(folder: str, path: str) -> str:
-            return os.path.join(folder, os.path.expandvars(os.path.expanduser(path)))
-
-        return os.path.normpath(next(self._said("cache-dir", made), os.path.join(self.folder, ".amplint_cache")))
+        return next(self._said("cache-dir", _path), os.path.join(self.folder, ".amplint_cache"))
 
     def _said(self, key: str, made: Callable[[str, Any], Any] | None = None) -> Iterator[Any]:
         """What the layers say about ``key``, the last one first."""
@@ -164,3 +165,8 @@ def _ignores(folder: str, table: dict[str, tuple[str, ...]]) -> tuple[PerFileIgn
         PerFileIgnore(Patterns(folder, (pattern.removeprefix("!"),)), pattern.startswith("!"), selectors)
         for pattern, selectors in table.items()
     )
+
+
+def _path(folder: str, path: str) -> str:
+    """``path`` from ``folder``, absolute."""
+    return os.path.normpath(os.path.join(folder, os.path.expandvars(os.path.expanduser(path))))

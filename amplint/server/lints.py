@@ -8,6 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+from amplint.baseline import BaselineError, without_known
 from amplint.config import ConfigError
 from amplint.documents import Document, DocumentError
 from amplint.project import Options, Project, Report
@@ -95,7 +96,12 @@ def _lint(target: Target, fix: bool) -> Lint:
         if not project.mentions(document.text):
             return Lint(target, Report(document))
         report = project.check_document(document)
-        return Lint(target, report, "; ".join(report.problems) or None)
+        problems = report.problems
+        try:
+            report = without_known(report, project.configuration)
+        except BaselineError as error:
+            problems = (*problems, f"the baseline {error}")
+        return Lint(target, report, "; ".join(problems) or None)
     except DocumentError:
         return Lint(target, None)  # a notebook that is not whole
     except ConfigError as error:
