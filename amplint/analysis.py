@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # LibCST is imported only when a document needs a tree
     from amplint.flow import ProtocolReport
+    from amplint.modules import Modules
     from amplint.precision import PrecisionReport
     from amplint.syntax.names import Names
     from amplint.syntax.tree import InvalidSyntax, SyntaxTree
@@ -22,8 +23,9 @@ _KEPT_CHARACTERS = 250_000  # a tree takes some hundred bytes for each
 class Analysis:
     """One text as the rules see it."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, modules: Modules | None = None) -> None:
         self.text = text
+        self.modules = modules
         self._invalid: InvalidSyntax | None = None
 
     @cached_property
@@ -56,7 +58,7 @@ class Analysis:
         """What the gradient-scaler automaton rejects on the text's feasible paths."""
         from amplint.flow import explore
 
-        return explore(self.tree, self.names)
+        return explore(self.tree, self.names, self.modules)
 
     @property
     def left(self) -> tuple[str, ...]:
@@ -80,14 +82,18 @@ class Analysis:
 
 
 class Analyses:
-    """The analyses of the texts that were asked for last, as many as fit into memory."""
+    """The analyses of one document's texts that were asked for last, as many as fit into memory.
 
-    def __init__(self) -> None:
+    ``modules`` are the files around the document, into which its imports are followed.
+    """
+
+    def __init__(self, modules: Modules | None = None) -> None:
+        self.modules = modules
         self._known: dict[str, Analysis] = {}
 
     def of(self, text: str) -> Analysis:
         """The analysis of ``text``."""
-        analysis = self._known.pop(text, None) or Analysis(text)
+        analysis = self._known.pop(text, None) or Analysis(text, self.modules)
         self._known[text] = analysis
         size = sum(map(len, self._known))
         for oldest in list(self._known)[:-1]:

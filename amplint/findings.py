@@ -54,11 +54,15 @@ class Fix:
 
 @dataclass(frozen=True, slots=True)
 class Related:
-    """Another place that explains a finding, such as the backward whose gradients are misused."""
+    """Another place that explains a finding, such as the backward whose gradients are misused.
+
+    ``filename`` is None for a place in the finding's own document.
+    """
 
     message: str
     start: Location
     end: Location
+    filename: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from amplint.analysis import Analyses
 from amplint.documents import Document
 from amplint.findings import Applicability, Edit, Finding, Fix, Severity
 from amplint.linter import Result, run_rules, unsuppressed
+from amplint.modules import Modules
 from amplint.rule import Context, Rule, TargetTorch
 
 WATCHED = frozenset(f"AMP{number}" for number in (*range(101, 112), 301, 302))
@@ -68,7 +69,7 @@ class Fixer:
 
     def lint(self, document: Document) -> Result:
         """What is found in ``document``; each finding has the fix that heals it, or the reason why it has none."""
-        return self._lint(_Trials(self, document, Analyses()))
+        return self._lint(_Trials(self, document, Analyses(Modules.around(document.filename))))
 
     def fix(self, document: Document, *, unsafe: bool = False) -> Fixed:
         """Apply fixes until none is left to apply; unsafe ones only if asked for.
@@ -76,7 +77,7 @@ class Fixer:
         It ends: each round leaves fewer findings than it met.
         """
         healed: list[Finding] = []
-        analyses = Analyses()
+        analyses = Analyses(Modules.around(document.filename))
         while True:
             trials = _Trials(self, document, analyses)
             result = self._lint(trials)

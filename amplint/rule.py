@@ -12,6 +12,7 @@ from amplint.analysis import Analyses
 from amplint.documents import Document
 from amplint.findings import Edit, Finding, Fix, Related, Severity
 from amplint.mentions import Mention, Mentions
+from amplint.modules import Modules
 
 if TYPE_CHECKING:  # LibCST is imported only when a document needs a tree
     import libcst as cst
@@ -53,7 +54,7 @@ class Context:
         self.document = document
         self.target_torch = target_torch
         self.offers_fixes = offers_fixes
-        self.analyses = Analyses() if analyses is None else analyses
+        self.analyses = Analyses(Modules.around(document.filename)) if analyses is None else analyses
         self._analysis = self.analyses.of(document.text)
 
     @property

@@ -193,6 +193,7 @@ def test_json_has_the_fields_of_ruff(tmp_path: Path, monkeypatch: pytest.MonkeyP
             "related": [
                 {
                     "cell": None,
+                    "filename": str(tmp_path / "a.py"),
                     "message": "scaled here",
                     "location": {"column": 1, "row": 1},
                     "end_location": {"column": 9, "row": 1},

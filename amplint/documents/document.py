@@ -179,6 +179,10 @@ class Document:
         row = bisect.bisect_right(self._line_starts, offset)
         return Location(offset, row, offset - self._line_starts[row - 1] + 1)
 
+    def location_at(self, row: int, column: int) -> Location:
+        """The place at a row and column."""
+        return Location(self._line_starts[row - 1] + column - 1, row, column)
+
     def place(self, location: Location) -> Place:
         """``location`` as a reader finds it."""
         return Place(location.row, location.column)

@@ -10,12 +10,15 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
+from amplint.flow.borrowing import settle
 from amplint.flow.explorer import Explorer
+from amplint.flow.imports import Linker
 from amplint.flow.lowering import lower
 from amplint.flow.machine import Found
 from amplint.flow.program import Scope
 from amplint.flow.relevance import prune
 from amplint.flow.values import forget_abbreviations
+from amplint.modules import Modules
 from amplint.syntax.names import Names
 from amplint.syntax.tree import SyntaxTree
 
@@ -48,23 +51,38 @@ class ProtocolReport:
         return self.sites[site]
 
 
-def explore(tree: SyntaxTree, names: Names) -> ProtocolReport:
-    """Explore every path of a document. One that is nested too deep for Python's own stack is left altogether."""
+def explore(tree: SyntaxTree, names: Names, modules: Modules | None = None) -> ProtocolReport:
+    """Explore every path of a document, into what it imports from ``modules`` as well.
+
+    A document that is nested too deep for Python's own stack is left altogether.
+    """
     forget_abbreviations()
     try:
         program = lower(tree, names)
+        borrowed = [] if modules is None else Linker(modules).link(program, names)
         prune(program)
         exploration = Explorer(program, tree.text).run()
+        found = settle(exploration.violations, program, borrowed, _alone)
     except RecursionError:
         return ProtocolReport((), (), (), {}, frozenset(), left=("<module>",))
-    violations = sorted(exploration.violations, key=lambda found: (found.violation.site, found.violation.code))
+    own = range(program.own_sites)
+    violations = sorted(found, key=lambda found: (found.violation.site, found.violation.code))
     return ProtocolReport(
         tuple(violations),
-        tuple(program.sites),
-        tuple(program.scopes),
-        dict(exploration.uses),
-        frozenset(exploration.unbound),
-        frozenset(exploration.undefined),
-        dict(exploration.given),
+        tuple(program.sites[: program.own_sites]),
+        tuple(program.scopes[: program.own_sites]),
+        {key: {site for site in sites if site in own} for key, sites in exploration.uses.items()},
+        frozenset(exploration.unbound.intersection(own)),
+        frozenset(exploration.undefined.intersection(own)),
+        {key: {site for site in sites if site in own} for key, sites in exploration.given.items()},
         tuple(exploration.left),
     )
+
+
+def _alone(text: str) -> set[tuple[str, int]]:
+    """What is found in another file by itself: code and row."""
+    tree = SyntaxTree(text)
+    report = explore(tree, Names(tree))
+    return {
+        (found.violation.code, tree.row(tree.span(report.node(found.violation.site))[0])) for found in report.violations
+    }

@@ -1,4 +1,4 @@
-"""Calls: the protocol's own, the file's functions followed with their arguments bound, and all others."""
+"""Calls: the protocol's own, functions that are to be seen followed with their arguments bound, and all others."""
 
 from __future__ import annotations
 
@@ -328,7 +328,7 @@ class Calls(Expressions):
         """Whether an unseen caller or callee may have scaled the loss."""
         if not isinstance(loss, Unknown):
             return not isinstance(loss, Known)
-        if loss.key[0] == "global" and loss.key[2] in self.machine.program.module.locals:
+        if loss.key[:2] == ("global", "") and loss.key[2] in self.machine.program.module.locals:
             return False  # the module's own, of which nothing scaled is ever made
         return loss.key[0] in ("param", "attribute", "global") or any(isinstance(h, Scaler) for h in loss.holds)
 
@@ -400,12 +400,12 @@ class Calls(Expressions):
         return attr not in MODULE_METHODS and self.has_unseen_base(receiver.definition)
 
     def has_unseen_base(self, definition: ir.Class) -> bool:
-        """Whether a class derives from one that is neither in this file nor known to leave the protocol alone."""
-        lineage = self.lineage(definition)
-        names = {cls.name for cls in lineage}
-        for cls in lineage:
+        """Whether a class derives from one that is neither to be seen nor known to leave the protocol alone."""
+        for cls in self.lineage(definition):
             for base in cls.bases:
-                if isinstance(base, ir.Name) and (base.id in names or base.id == "object"):
+                if isinstance(base, ir.Name) and base.id == "object":
+                    continue
+                if self.machine.program.base(cls, base) is not None:
                     continue
                 external = base.external if isinstance(base, (ir.Name, ir.Attribute)) else frozenset()
                 if external & {"torch.nn.Module", "torch.nn.modules.module.Module", "abc.ABC", "typing.Generic"}:
@@ -502,7 +502,7 @@ class Calls(Expressions):
     def call_routine(
         self, routine: Routine, args: list[Value], kwargs: Kwargs, site: int, path: Path, frame: Frame
     ) -> Outcomes:
-        """Follow a function of this file with its arguments bound."""
+        """Follow a function with its arguments bound."""
         function = routine.function
         given = [*routine.args, *args]
         if routine.bound is not None:
@@ -534,14 +534,16 @@ class Calls(Expressions):
         """Run the function's body in a frame of its own."""
         function = routine.function
         key = ("frame", site, frame.key)
-        outer = tuple(k for k in (routine.frame, *frame.outer, frame.key) if k)
+        around = (*frame.outer, frame.key) if function.home == frame.function.home else ()
+        outer = tuple(k for k in (routine.frame, *around) if k)
         asked_at = None if not function.returns_value else site if frame.asked_at is None else frame.asked_at
         inner = Frame(function, key, outer, frame.depth + 1, frame.active | {id(function)}, asked_at)
         outcomes: Outcomes = []
-        for bound in self.bind_parameters(function, given, keywords, path, inner, frame):
-            for after, value in self.run_function(function, bound, inner):
-                after = after.but(frames={k: names for k, names in after.frames.items() if k != key})
-                outcomes.append((after, value))
+        with self.machine.called_from(site):
+            for bound in self.bind_parameters(function, given, keywords, path, inner, frame):
+                for after, value in self.run_function(function, bound, inner):
+                    after = after.but(frames={k: names for k, names in after.frames.items() if k != key})
+                    outcomes.append((after, value))
         return list(dict.fromkeys(outcomes))
 
     def bind_parameters(

@@ -31,7 +31,7 @@ class Evidence:
         self.size = 0
         self.updated_names = {
             node.func.base.attr if isinstance(node.func.base, ir.Attribute) else node.func.base.id
-            for function in (program.module, *program.functions)
+            for function in program.everything
             for statement in function.body
             for node in ir.walk(statement)
             if isinstance(node, ir.Call)
@@ -40,7 +40,7 @@ class Evidence:
             and isinstance(node.func.base, (ir.Attribute, ir.Name))
         }
         """What the objects are called whose ``update`` is called anywhere in the file."""
-        self._classes = program.classes
+        self._classes = [cls for cls in program.classes if cls.home == 0]
         self._called = program.called
         home_made = any(
             "unscale_" in c.methods or {"scale", "update"} <= c.methods.keys() or _changes_scaler(c)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from amplint.flow import program as ir
 from amplint.flow.evidence import Evidence
-from amplint.flow.expressions import MODULE
+from amplint.flow.expressions import module_frame
 from amplint.flow.machine import Found, Frame, Machine, TooComplex
 from amplint.flow.paths import Path, Variables, merge
 from amplint.flow.statements import Exit, Statements
@@ -52,25 +52,28 @@ class Explorer:
         self.entered: set[int] = set()
         self.exploration = Exploration()
         self.found: dict[tuple[str, object], Found] = {}
-        self.globals = self.module()
+        self.globals: dict[Key, Variables] = {}
+        for number in sorted(self.program.modules, reverse=True):  # what is imported comes first
+            self.globals[module_frame(number)] = self.module(number)
         for cls in self.program.classes:
-            if any(method.touches for method in cls.methods.values()):
+            if cls.home == 0 and any(method.touches for method in cls.methods.values()):
                 self.cls(cls)
         methods = {id(m) for c in self.program.classes for m in c.methods.values()}
         # outermost first: lowering lists a nested function before the one around it
         for function in reversed(self.program.functions):
-            if function.touches and id(function) not in self.entered | methods and function.name != "<lambda>":
+            is_root = function.home == 0 and function.touches and function.name != "<lambda>"
+            if is_root and id(function) not in self.entered | methods:
                 self.root(function, [Path.start()], None)
         self.exploration.violations = list(self.found.values())
         return self.exploration
 
-    def module(self) -> Variables:
-        """Walk the module itself; the names that it surely binds are the functions' globals."""
-        module = self.program.module
-        ends = self.walk(module, [Path.start()], Frame(module, MODULE), repeat=False)
+    def module(self, number: int) -> Variables:
+        """Walk a module itself; the names that it surely binds are the functions' globals."""
+        module, key = self.program.modules[number], module_frame(number)
+        ends = self.walk(module, [Path.start().but(frames=self.globals)], Frame(module, key), repeat=False)
         names: dict[str, Value] = {}
         for index, path in enumerate(ends):
-            bound = path.frames.get(MODULE, Variables())
+            bound = path.frames.get(key, Variables())
             names = dict(bound) if index == 0 else {k: v for k, v in names.items() if bound.get(k) == v}
         return Variables(names)
 
@@ -91,7 +94,7 @@ class Explorer:
         frame = Frame(function, key, active=frozenset({id(function)}))
         self.entered.add(id(function))
         starts = [
-            start.but(frames={**start.frames, MODULE: self.globals, key: Variables(names)}, protocol=ProtocolState())
+            start.but(frames={**start.frames, **self.globals, key: Variables(names)}, protocol=ProtocolState())
             for start in starts
         ]
         return self.walk(function, starts, frame, repeat=True)
@@ -174,7 +177,7 @@ class Explorer:
             facts = end.forget_facts(
                 [key for key, p in zip(keys, function.parameters, strict=True) if not self.is_scaler_or_optimizer(key)]
             )
-            start = facts.but(frames={MODULE: self.globals, frame.key: Variables({**names, **kept})})
+            start = facts.but(frames={**self.globals, frame.key: Variables({**names, **kept})})
             self.through(statements, function, start, frame)
 
     def is_me(self, path: Path, frame: Frame, name: str) -> bool:

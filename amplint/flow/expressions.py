@@ -39,6 +39,11 @@ MODULE: Key = ("module",)
 """The key of the frame of module-level variables."""
 
 
+def module_frame(number: int) -> Key:
+    """The key of the frame of a module's variables; those of the document itself are in :data:`MODULE`."""
+    return MODULE if number == 0 else (*MODULE, number)
+
+
 class Expressions(ABC):
     """Expressions; calls are left to the subclass."""
 
@@ -115,22 +120,33 @@ class Expressions(ABC):
 
     def variable(self, node: ir.Name, path: Path, frame: Frame) -> Value:
         name = node.id
-        if name in frame.function.locals or frame.key == MODULE:
+        module = module_frame(frame.function.home)
+        if name in frame.function.locals or frame.key == module:
             value = path.local(frame.key, name)
             if value is not None:
                 return self.flag(frame.function, name, value)
-            if name in frame.function.locals and not node.external and frame.key != MODULE:
+            if name in frame.function.locals and not node.external and frame.key != module:
                 return Unknown(("local", frame.function.name, name))
-        for key in (*frame.outer, MODULE):
+        for key in (*frame.outer, module):
             value = path.local(key, name)
             if value is not None:
-                owner = self.machine.program.module if key == MODULE else frame.function
+                owner = self.machine.program.modules[frame.function.home] if key == module else frame.function
                 return self.flag(owner, name, value)
         if node.external:
-            return Imported(node.external)
+            return self.imported(node.external, frame)
         if name in _BUILTINS:
             return Imported(frozenset({f"builtins.{name}"}))
-        return Unknown(("global", "", name))
+        return Unknown(("global", frame.function.home or "", name))
+
+    def imported(self, names: frozenset[str], frame: Frame) -> Value:
+        """What an import brings: a definition of the same project where that was found, else its dotted names."""
+        if len(names) == 1:
+            found = self.machine.program.links.get((frame.function.home, next(iter(names))))
+            if isinstance(found, ir.Function):
+                return Routine(found)
+            if isinstance(found, ir.Class):
+                return Type(found)
+        return Imported(names)
 
     def flag(self, function: ir.Function, name: str, value: Value) -> Value:
         """A name bound once to a bool is a switch for the user to flip: both of its values are worth a path."""
@@ -141,7 +157,7 @@ class Expressions(ABC):
     def attribute(self, node: ir.Attribute, path: Path, frame: Frame) -> Outcomes:
         outcomes: Outcomes = []
         if node.external and not _is_shadowed(node, path, frame):
-            return [(path, Imported(node.external))]
+            return [(path, self.imported(node.external, frame))]
         for after, base in self.evaluate(node.base, path, frame):
             outcomes += self.attribute_of(base, node.attr, node.site, after, frame)
         return outcomes
@@ -191,15 +207,15 @@ class Expressions(ABC):
         return found
 
     def lineage(self, definition: ir.Class) -> list[ir.Class]:
-        """A class and its bases in this file, nearest first."""
+        """A class and its bases that are to be seen, nearest first."""
         order, queue = [], [definition]
         while queue:
             cls = queue.pop(0)
             if cls in order:
                 continue
             order.append(cls)
-            names = {base.id for base in cls.bases if isinstance(base, ir.Name)}
-            queue += [other for other in self.machine.program.classes if other.name in names]
+            bases = (self.machine.program.base(cls, base) for base in cls.bases)
+            queue += [base for base in bases if base is not None]
         return order
 
     def item(self, node: ir.Item, path: Path, frame: Frame) -> Outcomes:
@@ -377,7 +393,7 @@ class Expressions(ABC):
         ]
 
     def closure(self, node: ir.Closure, path: Path, frame: Frame) -> Outcomes:
-        outer = () if frame.key == MODULE else frame.key
+        outer = () if frame.key == module_frame(node.function.home) else frame.key
         return [(path, Routine(node.function, frame=outer))]
 
     # binding
@@ -391,7 +407,8 @@ class Expressions(ABC):
                 path = self.machine.renew(path, [value.key])
             key = frame.key
             if target.id in frame.function.shared_names:
-                key = next((k for k in frame.outer if path.local(k, target.id) is not None), MODULE)
+                around = (k for k in frame.outer if path.local(k, target.id) is not None)
+                key = next(around, module_frame(frame.function.home))
             return path.with_local(key, target.id, value)
         if isinstance(target, ir.Sequence):
             parts = value.values if isinstance(value, Items) and len(value.values) == len(target.parts) else None

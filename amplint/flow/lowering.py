@@ -15,8 +15,16 @@ from amplint.syntax.tree import SyntaxTree
 
 
 def lower(tree: SyntaxTree, names: Names) -> ir.Program:
-    """The whole document as a program whose module is its first function."""
-    return _Lowering(tree, names).program
+    """The whole document as a program."""
+    program = ir.Program()
+    lower_into(program, tree, names, 0)
+    program.own_sites = len(program.sites)
+    return program
+
+
+def lower_into(program: ir.Program, tree: SyntaxTree, names: Names, number: int) -> None:
+    """Add a module to ``program`` under its number."""
+    _Lowering(program, tree, names, number)
 
 
 class _Scope:
@@ -40,24 +48,23 @@ class _Scope:
 
 
 class _Lowering:
-    def __init__(self, tree: SyntaxTree, names: Names) -> None:
+    def __init__(self, program: ir.Program, tree: SyntaxTree, names: Names, number: int) -> None:
         self.tree, self.names = tree, names
-        self.sites: list[cst.CSTNode] = []
-        self.functions: list[ir.Function] = []
-        self.classes: list[ir.Class] = []
-        self.scopes: list[ir.Scope] = []
-        self.count = 0
-        self.scope = _Scope(ir.Scope(0))
+        self.sites, self.scopes = program.sites, program.scopes
+        self.functions, self.classes = program.functions, program.classes
+        self.home = number
+        self.count = max((scope.number for scope in program.scopes), default=-1) + 1
+        self.scope = _Scope(ir.Scope(self.count))
         body = self.block(tree.module.body)
-        module = ir.Function(
+        program.modules[number] = ir.Function(
             "<module>",
             [],
             body,
             tree.module,
             locals=frozenset(self.scope.bound),
             flags=self.scope.flags,
+            home=number,
         )
-        self.program = ir.Program(module, self.functions, self.classes, self.sites, scopes=self.scopes)
 
     def site(self, node: cst.CSTNode) -> int:
         self.sites.append(node)
@@ -209,7 +216,7 @@ class _Lowering:
     def class_definition(self, node: cst.ClassDef, out: list[ir.Statement]) -> None:
         name = node.name.value
         self.scope.bind(name)
-        lowered = ir.Class(name, [self.expression(base.value) for base in node.bases])
+        lowered = ir.Class(name, [self.expression(base.value) for base in node.bases], home=self.home)
         self.classes.append(lowered)
         outer, self.scope = self.scope, _Scope(ir.Scope(self.scope.place.number, name), is_class=True)
         for statement in self.block(node.body.body):
@@ -255,6 +262,7 @@ class _Lowering:
             flags=self.scope.flags,
             returns_value=returns,
             region=region,
+            home=self.home,
         )
         self.scope = outer
         self.functions.append(function)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from amplint.findings import Related
 from amplint.flow import program as ir
 from amplint.flow.evidence import Evidence
 from amplint.flow.paths import Path, Route
@@ -34,6 +36,10 @@ class Found:
     detour: int | None
     route: Route = ()
     """The decisions that led there."""
+    call: int | None = None
+    """Where the document called the function of another file in which it happened."""
+    elsewhere: tuple[Related, ...] = ()
+    """The places in other files that explain it."""
 
     @property
     def is_idle_update(self) -> bool:
@@ -124,6 +130,8 @@ class Machine:
     """Those of them where no doubt is left that some run meets a name that is not bound."""
     scaled: set[Key] = field(default_factory=set)
     """The scalers whose scaled losses were backpropagated."""
+    call: int | None = None
+    """The last site of the document itself at which a call was followed."""
     steps: int = 0
     muted: int = 0
     only: str | None = None
@@ -134,13 +142,28 @@ class Machine:
         if len(self.uses) > 1 and any(key[0] != "new" for key in self.uses):
             # a scaler that came from elsewhere may go by two names: what one has not recorded the other has
             self.violations = {key: found for key, found in self.violations.items() if not found.is_idle_update}
-        unsettled = {key: found for key, found in self.unfinished.items() if key[1] not in self.settled}
+        unsettled = {key: found for key, found in self.unfinished.items() if found.violation.site not in self.settled}
         return {**unsettled, **self.violations}
 
     def keep_what_stands(self) -> None:
         """Drop what the ways not walked could refute: that all gradients are scaled, or that nothing is settled."""
         self.unfinished.clear()
         self.violations = {key: found for key, found in self.violations.items() if key[0] != "AMP101"}
+
+    def is_own(self, site: object) -> bool:
+        """Whether a site stands in the document itself, not in what it imports."""
+        return not isinstance(site, int) or site < self.program.own_sites
+
+    @contextmanager
+    def called_from(self, site: int) -> Iterator[None]:
+        """While a call at ``site`` is followed."""
+        before = self.call
+        if self.is_own(site):
+            self.call = site
+        try:
+            yield
+        finally:
+            self.call = before
 
     def spend(self) -> None:
         """Count one statement against the budget."""
@@ -159,7 +182,9 @@ class Machine:
             found = self.unfinished if event.kind is EventKind.RETIRE else self.violations
             for violation in violations:
                 if self.only is None or violation.code == self.only:
-                    found.setdefault((violation.code, violation.site), Found(violation, path.detour, path.route))
+                    call = None if self.is_own(violation.site) else self.call
+                    key = violation.code, violation.site if call is None else (violation.site, call)
+                    found.setdefault(key, Found(violation, path.detour, path.route, call))
         if event.kind in _CHANGES_OF_GRADIENTS:
             others = [key for key in self.universe if key not in event.optimizers]
             aliases = [key for key in others if any(may_be_the_same(key, known) for known in event.optimizers)]

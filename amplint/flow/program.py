@@ -12,6 +12,8 @@ from typing import Any
 
 import libcst as cst
 
+from amplint.syntax.tree import SyntaxTree
+
 
 @dataclass(slots=True, eq=False)
 class Constant:
@@ -346,6 +348,8 @@ class Function:
     returns_value: bool = False
     region: Region | None = None
     """The region of autocast that its body is."""
+    home: int = 0
+    """The number of its module: 0 is the document itself, the others are imported from the same project."""
 
 
 @dataclass(slots=True, eq=False)
@@ -356,6 +360,7 @@ class Class:
     body: list[Statement] = field(default_factory=list)
     assigned: dict[str, set[str]] = field(default_factory=dict)
     """Which methods assign each attribute of ``self``."""
+    home: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,11 +372,21 @@ class Scope:
     me: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Borrowed:
+    """What a program holds of another file: its text, the tree of the part lowered, and the first of its sites."""
+
+    path: str
+    text: str
+    tree: SyntaxTree
+    first_site: int
+
+
 @dataclass(slots=True, eq=False)
 class Program:
-    """One document, lowered."""
+    """One document, lowered, with what it imports from its project."""
 
-    module: Function
+    modules: dict[int, Function] = field(default_factory=dict)
     functions: list[Function] = field(default_factory=list)
     classes: list[Class] = field(default_factory=list)
     sites: list[cst.CSTNode] = field(default_factory=list)
@@ -383,6 +398,39 @@ class Program:
     """The sites of calls whose result is divided by a loss scale, or only asked whether it is finite."""
     scopes: list[Scope] = field(default_factory=list)
     """For each site, the function it stands in."""
+    own_sites: int = 0
+    """How many of the sites are the document's own: the first ones."""
+    links: dict[tuple[int, str], Function | Class] = field(default_factory=dict)
+    """What the dotted names of imports stand for, by the number of the module that imports them."""
+    aliases: dict[str, set[str]] = field(default_factory=dict)
+    """Other identifiers that a function or class goes by."""
+
+    @property
+    def module(self) -> Function:
+        """The document's own statements."""
+        return self.modules[0]
+
+    @property
+    def everything(self) -> list[Function]:
+        """All functions, and the modules."""
+        return [*self.modules.values(), *self.functions]
+
+    def definition(self, number: int, name: str) -> Function | Class | None:
+        """The function or class of this name at the top of a module."""
+        found = None
+        for statement in self.modules[number].body if number in self.modules else ():
+            if isinstance(statement, Define) and statement.name == name:
+                found = statement.value
+        return found.function if isinstance(found, Closure) else found
+
+    def base(self, cls: Class, base: Expression) -> Class | None:
+        """The class that one of the bases of ``cls`` is, where it is to be seen."""
+        if isinstance(base, (Name, Attribute)) and base.external:
+            found = self.links.get((cls.home, next(iter(base.external)))) if len(base.external) == 1 else None
+            return found if isinstance(found, Class) else None
+        if not isinstance(base, Name):
+            return None
+        return next((other for other in self.classes if other.name == base.id and other.home == cls.home), None)
 
 
 def children(node: Any) -> list[Any]:

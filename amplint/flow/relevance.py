@@ -35,23 +35,25 @@ def prune(program: ir.Program) -> None:
         node.site for node in relevance.all_nodes if isinstance(node, ir.Call) and node.descales
     )
     relevance.mark_choices()
-    for function in (program.module, *program.functions):
+    for function in program.everything:
         function.touches = relevance.touches(function)
         function.returns_object = relevance.returns_object(function)
         function.body = relevance.block(function.body, [], function.touches)
     for cls in program.classes:
         cls.body = relevance.block(cls.body, [], False)
-    program.watched = relevance.watched([program.module, *program.functions])
+    program.watched = relevance.watched(program.everything)
 
 
 class _Relevance:
     def __init__(self, program: ir.Program) -> None:
-        self.functions = [program.module, *program.functions]
+        self.functions = program.everything
+        self.aliases = program.aliases
         self.nodes = {id(f): [n for s in f.body for n in ir.walk(s)] for f in self.functions}
         self.all_nodes = [n for nodes in self.nodes.values() for n in nodes]
         for cls in program.classes:
             self.all_nodes += [n for s in cls.body for n in ir.walk(s)]
-        self.function_names = {function.name for function in program.functions}
+        names = {function.name for function in program.functions}
+        self.function_names = names.union(*(self.aliases.get(name, ()) for name in names))
         self.objects = self._objects()
         self.changing = changing_nodes(self.all_nodes)
         self.using = {key: kind for nodes in self.nodes.values() for key, kind in using_nodes(nodes).items()}
@@ -106,6 +108,7 @@ class _Relevance:
                     own = {function.name}
                     if function.name in ("__init__", "__call__", "__enter__", "__exit__") and id(function) in owners:
                         own.add(owners[id(function)])
+                    own = own.union(*(self.aliases.get(name, ()) for name in own))
                     if not own <= names and any(test(node) for node in self.acting[id(function)]):
                         names |= own
                         grew = True

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from amplint.findings import Applicability, Edit, Finding
 from amplint.output.concise import what
 from amplint.output.frame import Mark, change, frame
+from amplint.output.places import related_places
 from amplint.output.style import Style, harmless
 from amplint.project import Report
 
@@ -33,9 +34,9 @@ def _finding(finding: Finding, report: Report, style: Style, *, repeated: bool) 
     document = report.document
     yield what(finding, report, style, "bold")
     yield from frame(document, finding.start, finding.end, _FAULT, style, _AROUND)
-    for related in finding.related:
+    for home, related in related_places(finding, document):
         yield f"{style('bold', 'note')}: {harmless(related.message)}"
-        yield from frame(document, related.start, related.end, _ELSEWHERE, style)
+        yield from frame(home, related.start, related.end, _ELSEWHERE, style)
     if finding.help:
         yield f"{style('cyan', 'help')}: {harmless(finding.help)}"
     if finding.fix:

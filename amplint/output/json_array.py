@@ -8,7 +8,7 @@ from typing import Any
 from amplint.documents import Document
 from amplint.findings import Finding, Fix, Location
 from amplint.output.json_text import dumps
-from amplint.output.places import absolute_path
+from amplint.output.places import absolute_path, related_places
 from amplint.output.style import Style
 from amplint.project import Report
 from amplint.registry import installed
@@ -47,12 +47,13 @@ def _finding(finding: Finding, document: Document, suppressions: Suppressions) -
         "no_fix_reason": finding.no_fix_reason,
         "related": [
             {
-                "cell": document.place(related.start).cell,
+                "cell": home.place(related.start).cell,
+                "filename": absolute_path(home),
                 "message": related.message,
-                "location": _location(document, related.start),
-                "end_location": _location(document, related.end),
+                "location": _location(home, related.start),
+                "end_location": _location(home, related.end),
             }
-            for related in finding.related
+            for home, related in related_places(finding, document)
         ],
     }
 

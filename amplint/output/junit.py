@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from xml.sax.saxutils import escape, quoteattr
 
 from amplint.findings import Finding
-from amplint.output.places import absolute_path, file_place
-from amplint.output.style import Style, harmless
+from amplint.output.places import absolute_path, file_place, related_places
+from amplint.output.style import Style, harmless, relative
 from amplint.project import Report
 
 _NOT_IN_XML = re.compile("[\ufffe\uffff]")  # what is left of those that XML forbids once text is harmless
@@ -59,8 +59,9 @@ def _told(finding: Finding, report: Report) -> Iterator[str]:
     found = report.document.place(finding.start)
     cell = "" if found.cell is None else f"cell {found.cell}, "
     yield f"{cell}line {found.row}, col {found.column}, {harmless(finding.message)}"
-    for related in finding.related:
-        yield f"note: {report.document.place(related.start)}: {harmless(related.message)}"
+    for home, related in related_places(finding, report.document):
+        file = "" if home is report.document else f"{harmless(relative(home.filename))}:"
+        yield f"note: {file}{home.place(related.start)}: {harmless(related.message)}"
     if finding.help:
         yield f"help: {harmless(finding.help)}"
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
-from amplint.documents import Document, Place
-from amplint.findings import Finding, Location
+from amplint.documents import Document, DocumentError, Place
+from amplint.findings import Finding, Location, Related
 from amplint.output.style import relative, shown_path
 
 
@@ -33,3 +34,19 @@ def file_message(document: Document, finding: Finding) -> str:
     """The message of ``finding`` for readers that know files only: of a notebook it begins with the place."""
     found = document.place(finding.start)
     return finding.message if found.cell is None else f"{found}: {finding.message}"
+
+
+def related_places(finding: Finding, document: Document) -> Iterator[tuple[Document, Related]]:
+    """The places of a finding of ``document``, but for those in files that are no longer as they were."""
+    for related in finding.related:
+        home = document if related.filename is None else _read(related.filename, related.end.row)
+        if home is not None:
+            yield home, related
+
+
+def _read(filename: str, row: int) -> Document | None:
+    try:
+        document = Document.read(filename)
+    except DocumentError:
+        return None
+    return document if document.text.count("\n") + 1 >= row else None

@@ -8,7 +8,7 @@ from typing import Any
 from amplint.documents import Document, apply_edits
 from amplint.findings import Finding, Fix, Location, Severity
 from amplint.output.json_text import dumps
-from amplint.output.places import absolute_path, file_message, file_place
+from amplint.output.places import absolute_path, file_message, file_place, related_places
 from amplint.output.style import Style
 from amplint.project import Report
 from amplint.registry import installed
@@ -38,8 +38,8 @@ def _diagnostic(finding: Finding, document: Document) -> dict[str, Any]:
     }
     if finding.related:
         row["related_locations"] = [
-            {"message": related.message, "location": _location(document, related.start, related.end)}
-            for related in finding.related
+            {"message": related.message, "location": _location(home, related.start, related.end)}
+            for home, related in related_places(finding, document)
         ]
     if finding.fix and document.whole:
         row["suggestions"] = [_suggestion(finding.fix, document)]

@@ -13,7 +13,7 @@ from amplint.documents import Document
 from amplint.findings import Finding, Fix, Location, Severity
 from amplint.output.fingerprints import fingerprinted
 from amplint.output.json_text import dumps
-from amplint.output.places import file_message, file_place
+from amplint.output.places import file_message, file_place, related_places
 from amplint.output.style import Style, relative
 from amplint.project import Report
 from amplint.registry import installed
@@ -80,10 +80,10 @@ def _result(finding: Finding, document: Document, fingerprint: str, numbers: dic
         result["relatedLocations"] = [
             {
                 "id": number,
-                **_location(document, related.start, related.end),
-                "message": {"text": _told(document, related.start, related.message)},
+                **_location(home, related.start, related.end),
+                "message": {"text": _told(home, related.start, related.message)},
             }
-            for number, related in enumerate(finding.related, 1)
+            for number, (home, related) in enumerate(related_places(finding, document), 1)
         ]
     if finding.fix and document.whole:
         result["fixes"] = [_fix(finding.fix, document)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from lsprotocol import types
@@ -11,7 +12,7 @@ from pygls.lsp.server import LanguageServer
 
 from amplint import __version__
 from amplint.documents import Document
-from amplint.findings import Applicability, Finding, Fix, Severity
+from amplint.findings import Applicability, Finding, Fix, Related, Severity
 from amplint.registry import UnknownRule, installed
 from amplint.server.lints import Lint, Lints
 from amplint.server.targets import Target, target_of
@@ -97,10 +98,7 @@ def _diagnostic(finding: Finding, target: Target) -> types.Diagnostic:
     rule = installed().get(finding.code)
     url = rule.page_url() if rule else None
     related = [
-        types.DiagnosticRelatedInformation(
-            types.Location(target.page(place.start).uri, target.range(place.start, place.end)), place.message
-        )
-        for place in finding.related
+        types.DiagnosticRelatedInformation(_related_location(place, target), place.message) for place in finding.related
     ]
     deprecated = rule is not None and rule.name.startswith("deprecated-")
     return types.Diagnostic(
@@ -113,6 +111,13 @@ def _diagnostic(finding: Finding, target: Target) -> types.Diagnostic:
         [types.DiagnosticTag.Deprecated] if deprecated else None,
         related or None,
     )
+
+
+def _related_location(place: Related, target: Target) -> types.Location:
+    if place.filename is None:
+        return types.Location(target.page(place.start).uri, target.range(place.start, place.end))
+    ends = (types.Position(end.row - 1, end.column - 1) for end in (place.start, place.end))
+    return types.Location(Path(place.filename).as_uri(), types.Range(*ends))
 
 
 def _text_edits(target: Target, after: Document) -> list[types.TextDocumentEdit]:

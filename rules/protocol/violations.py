@@ -17,6 +17,7 @@ MENTIONS = (
     b"unscale_",
     b"GradScaler",
     b"Accelerator(",
+    (b"Scaler(", b".step("),
     (b".scale(", b"backward"),
     (b".scale(", b"scaler"),
     (b"autocast", b".scale"),
@@ -53,9 +54,10 @@ class ViolationRule(Rule):
                 continue
             violation = found.violation
             scaler = intent.scaler_text(violation) if self.calls_scaler else ""
+            is_local = scaler is not None and not found.elsewhere
             candidates = tuple(
                 fix
-                for fix in (self.candidates(intent, found, scaler) if scaler is not None else ())
+                for fix in (self.candidates(intent, found, scaler) if is_local else ())
                 if fix is not None and intent.heals(fix, violation, scaler or "")
             )
             yield context.finding(
@@ -86,6 +88,8 @@ class ViolationRule(Rule):
             return "the accelerator owns the scaler: its own methods unscale first"
         if scaler is None:
             return "the scaler cannot be reached from here"
+        if found.elsewhere:
+            return "a part of it stands in another file"
         return "no rewrite of this call alone would put all calls in order"
 
 
@@ -116,4 +120,4 @@ def explanation(context: Context, intent: Intent, found: Found) -> tuple[Related
         context.related(report.node(site), f"reached when `{text}` is {str(truth).lower()}")
         for site, truth, text in intent.conditions(found)
     ]
-    return (*causes, *conditions)
+    return (*found.elsewhere, *causes, *conditions)
