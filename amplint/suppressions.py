@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from amplint.documents import Document
 from amplint.findings import Finding, Location
 
-_CODE = re.compile(r"[A-Za-z]+[0-9]+")
+_CODE = re.compile(r"[A-Za-z]+[0-9]+(?!\w)")
 _LIST = rf"{_CODE.pattern}(?:[\s,]+{_CODE.pattern})*"
 _NOQA = rf"noqa(?:\s*:\s*(?P<codes>{_LIST})|(?!\s*:)(?![\w-]))"
 _BRACKETED = rf"(?:\s*\[\s*(?P<codes>{_LIST})\s*\]|(?!\s*\[)(?![\w-]))"
@@ -27,6 +27,10 @@ _ON_ROWS = (
 _ON_FILES = (
     re.compile(rf"#\s*(?:amplint|ruff|flake8)\s*:\s*{_NOQA}", re.IGNORECASE),
     re.compile(rf"#\s*amplint:\s*disable-file{_BRACKETED}", re.IGNORECASE),
+)
+_MEANT = re.compile(  # what none of the above reads, and yet is meant for amplint
+    r"#\s*(?:amplint\s*:\s*(?:ignore|disable-file|noqa)\b[^#]*|amplint\s*:\s*[\w-]+\s*\[[^#]*|noqa\s*:\s*AMP\w*\b[^#]*)",
+    re.IGNORECASE,
 )
 _WORDS = re.compile(r"noqa|amplint:", re.IGNORECASE)
 
@@ -59,6 +63,7 @@ class Suppressions:
 
     def __init__(self, document: Document) -> None:
         self.directives: list[Directive] = []
+        self.malformed: list[Directive] = []  # which silence nothing
         self._document = document
         self._by_row: dict[int | None, list[Directive]] = {}
         self._statements: list[tuple[int, int]] = []  # first and last row of each logical line
@@ -120,19 +125,29 @@ class Suppressions:
     def _read_comment(self, token: tokenize.TokenInfo) -> None:
         row, column = token.start
         alone = not self._document.row(row)[:column].strip()
+        known: list[tuple[int, int]] = []
         for pattern in (*_ON_ROWS, *(_ON_FILES if alone else ())):
             for match in pattern.finditer(token.string):
-                codes = match["codes"]
-                directive = Directive(
-                    match[0],
-                    self._document.at(row, column + match.start() + 1),
-                    self._document.at(row, column + match.end() + 1),
-                    tuple(_CODE.findall(codes.upper())) if codes else (),
-                    match.start("codes") - match.start() if codes else 0,
-                    row if pattern in _ON_ROWS else None,
-                )
+                directive = self._directive(row, column, match, row if pattern in _ON_ROWS else None)
                 self.directives.append(directive)
                 self._by_row.setdefault(directive.row, []).append(directive)
+                known.append(match.span())
+        for match in _MEANT.finditer(token.string):
+            if not any(start <= match.start() < end for start, end in known):
+                self.malformed.append(self._directive(row, column, match, row))
+
+    def _directive(self, row: int, column: int, match: re.Match[str], silenced: int | None) -> Directive:
+        """What ``match``, in a comment that begins at ``row`` and ``column``, silences."""
+        codes = match.groupdict().get("codes")
+        text = match[0].rstrip()
+        return Directive(
+            text,
+            self._document.at(row, column + match.start() + 1),
+            self._document.at(row, column + match.start() + len(text) + 1),
+            tuple(_CODE.findall(codes.upper())) if codes else (),
+            match.start("codes") - match.start() if codes else 0,
+            silenced,
+        )
 
 
 def _tokens(document: Document) -> Iterator[tokenize.TokenInfo]:

@@ -185,6 +185,7 @@ def test_cells_in_other_languages_are_not_looked_into(member: str, value: object
         (b"", "Expecting"),
         (b"[]", "Expecting {"),
         (b"{}", "it has no cells"),
+        (b'{"cells": [], "nbformat": 6}', "its format is nbformat 6, and known are 2 to 5"),
         (b'{"cells": [}', "Expecting"),
         (b'{"cells": []} x', "Extra data"),
         (b'{"cells": [' + b"[" * 200_000, "could not be read as a notebook"),

@@ -157,3 +157,13 @@ def test_a_misspelled_command_is_told(inside: Amplint, tmp_path: Path) -> None:
     assert b"did you mean" not in inside("train.py").stderr
     (tmp_path / "chek").mkdir()
     assert b"did you mean" not in inside("chek").stderr
+
+
+@pytest.mark.parametrize(("variable", "value"), [("AMPLINT_OUTPUT_FORMAT", "jsn"), ("AMPLINT_OUTPUT_FILE", ".")])
+def test_a_bad_value_of_the_environment_names_its_variable(
+    inside: Amplint, monkeypatch: pytest.MonkeyPatch, variable: str, value: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    done = inside()
+    assert done.returncode == 2
+    assert f"Invalid value for the variable {variable}: ".encode() in done.stderr

@@ -166,3 +166,32 @@ def test_nothing_is_unused_where_rules_could_not_look(text: str) -> None:
     assert "AMP901" not in [
         finding.code for finding in run_rules(Context(Document.from_source("a.py", text)), installed().rules).findings
     ]
+
+
+@pytest.mark.parametrize(
+    ("comment", "message"),
+    [
+        ("# noqa: AMP999", "There is no rule AMP999"),
+        ("# noqa: AMP9001", "There is no rule AMP9001; did you mean `AMP901`?"),
+        (
+            "# noqa: DEMO001, AMP999",
+            "The suppression of DEMO001 is not used: nothing is found here; there is no rule AMP999",
+        ),
+        ("# noqa: E501, XYZ999", None),
+        ("# amplint: see the manual", None),
+        ("# noqa: because AMP says so", None),
+        *(
+            (comment, "This comment silences nothing: codes of rules, such as `AMP101`, are expected in it")
+            for comment in (
+                "# noqa: AMP",
+                "# noqa: AMP1O2",
+                "# amplint: ignore[]",
+                "# amplint: ignore[bad-word]  since",
+                "# amplint: ignroe[DEMO001]",
+                "# type: ignore  # amplint: disable-file: DEMO001",
+            )
+        ),
+    ],
+)
+def test_a_comment_that_names_no_rule_is_found(comment: str, message: str | None) -> None:
+    assert unused(f"x  {comment}\n") == ([] if message is None else [message])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from amplint.spelling import nearest
 
@@ -20,9 +21,18 @@ class Command(click.Command):
     """A command that knows which of its options a misspelled one means."""
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
-        """Read the options; raises :class:`click.NoSuchOption` with the one that was meant, if that is plain."""
+        """Read the options; raises :class:`click.NoSuchOption` with the one that was meant, if that is plain.
+
+        What is wrong with a value names the environment's variable where it is from there.
+        """
         try:
             return super().parse_args(context, args)
+        except click.BadParameter as error:
+            param = error.param
+            source = context.get_parameter_source(param.name) if param is not None and param.name else None
+            if param is not None and source is ParameterSource.ENVIRONMENT:
+                error.param_hint = f"the variable {param.envvar}"
+            raise
         except click.NoSuchOption as error:
             known = [name for param in self.get_params(context) for name in (*param.opts, *param.secondary_opts)]
             begun = [name for name in known if name.startswith(error.option_name)]

@@ -17,6 +17,7 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 _CHARACTER = re.compile(r"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\u....|\\.|[^\\]", re.DOTALL)
 _INDENT = re.compile(r"(?:[ \t]*(?:\r\n|\r|\n))*([ \t]+)\S")  # which IPython takes away from every row that has it
 _PYTHON = {"python", "ipython", "python2", "python3", "sagemath"}
+_FORMATS = range(2, 6)
 _BOUNDARY = "\\n"  # as JSON spells a newline
 
 
@@ -186,6 +187,7 @@ class _Reader:
 
     def notebook(self) -> _Found:
         metadata: Any = {}
+        version: Any = None
         known = False
         for key in self._members():
             if key == "cells":
@@ -197,8 +199,11 @@ class _Reader:
             else:
                 value = self._value()
                 metadata = value if key == "metadata" else metadata
+                version = value if key == "nbformat" else version
         if self._peek():
             raise json.JSONDecodeError("Extra data", self._text, self._position)
+        if isinstance(version, int) and version not in _FORMATS:
+            raise ValueError(f"its format is nbformat {version}, and known are {_FORMATS[0]} to {_FORMATS[-1]}")
         if not known:
             raise ValueError("it has no cells")
         return _Found(metadata if isinstance(metadata, dict) else {}, self._cells)

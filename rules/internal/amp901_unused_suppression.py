@@ -2,7 +2,8 @@
 
 ## What it does
 Reports a comment that silences an amplint rule where that rule finds nothing: `# noqa: AMP101`,
-`# amplint: ignore[AMP101]`, `# amplint: disable-file`, and their kin.
+`# amplint: ignore[AMP101]`, `# amplint: disable-file`, and their kin. So are a code that no rule has, and a comment
+that is plainly meant for amplint but cannot be read, such as `# amplint: ignore[clip-before-unscale]`.
 
 ## Why is this bad?
 The comment outlives its reason, and then hides the next fault that comes to its line. A step of the optimizer past its
@@ -22,7 +23,8 @@ scaler.step(optimizer)
 ```
 
 ## Fix safety
-The fix is safe: it takes the code out of the comment, or the comment away, and changes no code. Only a comment that
+The fix is safe: it takes the code out of the comment, or the comment away, and changes no code. There is none for a
+comment that cannot be read. Only a comment that
 names AMP901 silences this rule.
 
 ## References
@@ -49,7 +51,7 @@ class UnusedSuppression(Rule):
     severity = Severity.WARNING
     since = "0.1.0"
     summary = "a comment that silences a rule where it finds nothing"
-    fixable = "always"
+    fixable = "sometimes"
     by_name = True
     mentions = (b"amplint:", b"noqa: AMP", b"noqa:AMP")
 
@@ -75,21 +77,46 @@ class UnusedSuppression(Rule):
             unused = _unused(directive, needed, survey)
             if unused is not None:
                 yield self._finding(context.document, directive, unused)
+        for directive in suppressions.malformed:
+            yield self._unreadable(directive)
+
+    def _unreadable(self, directive: Directive) -> Finding:
+        return Finding(
+            self.code,
+            "This comment silences nothing: codes of rules, such as `AMP101`, are expected in it",
+            self.severity,
+            directive.start,
+            directive.end,
+            help="Name codes, as in `# noqa: AMP101`, `# amplint: ignore[AMP101]` or `# amplint: disable-file[AMP101]`",
+            no_fix_reason="it cannot be told what was meant",
+        )
 
     def _finding(self, document: Document, directive: Directive, unused: tuple[str, ...]) -> Finding:
-        what = " and ".join(unused) or "any rule"
-        nothing = "nothing is found here" if directive.row is not None else "nothing is found in this file"
         edit = _without(document, directive, unused)
         whole = not unused or set(directive.codes) <= set(unused)
         return Finding(
             self.code,
-            f"The suppression of {what} is not used: {nothing}",
+            _told(directive, unused),
             self.severity,
             directive.start,
             directive.end,
             help=f"Remove {'the comment' if whole else ' and '.join(unused)}",
             candidates=(Fix("Remove the unused suppression", (edit,)),),
         )
+
+
+def _told(directive: Directive, unused: tuple[str, ...]) -> str:
+    from amplint.spelling import nearest
+
+    codes = [rule.code for rule in _registered()]
+    unknown = [code for code in unused if code not in codes]
+    idle = " and ".join(code for code in unused if code in codes) or ("" if unknown else "any rule")
+    nothing = "nothing is found here" if directive.row is not None else "nothing is found in this file"
+    parts = [f"The suppression of {idle} is not used: {nothing}"] if idle else []
+    for code in unknown:
+        meant = nearest(code, codes)
+        parts.append(f"There is no rule {code}" + (f"; did you mean `{meant}`?" if meant else ""))
+    return "; ".join((parts[0], *(part[0].lower() + part[1:] for part in parts[1:])))
 
 
 def _unused(directive: Directive, needed: set[str], survey: Survey) -> tuple[str, ...] | None:
