@@ -10,8 +10,9 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from amplint.cache import Cache, Shelf, digest
+from amplint.cache import Cache, Shelf
 from amplint.config import Configuration, Settings
+from amplint.digest import digest
 from amplint.documents import PROSE_SUFFIXES, Document, UnreadableDocument, read_with_status
 from amplint.ignores import IgnoreFiles
 from amplint.mentions import Mentions

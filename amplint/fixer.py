@@ -119,7 +119,7 @@ class Fixer:
             while pending:
                 batch, pending = _compatible(pending)
                 decided |= trials.decide(batch)
-        return Result(tuple(decided.get(finding, finding) for finding in findings), result.crashes, result.left)
+        return replace(result, findings=tuple(decided.get(finding, finding) for finding in findings))
 
 
 def _sparing_suppressed(shown: Sequence[Finding], all_found: Sequence[Finding]) -> tuple[Finding, ...]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from amplint.documents import Document
 from amplint.findings import Finding
@@ -32,11 +32,13 @@ class Result:
     """What rules say about a document, in the order of the text, and which of them failed on it.
 
     ``left`` names the functions that have too many paths for all of them to be followed: of these little is said.
+    ``consulted`` are the other files that were looked into, each with the digest of its content, None if not there.
     """
 
     findings: tuple[Finding, ...]
     crashes: tuple[RuleCrashed, ...] = ()
     left: tuple[str, ...] = ()
+    consulted: Mapping[str, str | None] = field(default_factory=dict)
 
 
 def run_rules(context: Context, rules: Iterable[type[Rule]]) -> Result:
@@ -64,7 +66,7 @@ def run_rules(context: Context, rules: Iterable[type[Rule]]) -> Result:
         survey = Survey(tuple(findings), frozenset(rule.code for rule in rules) - failed, bool(context.left))
         for rule in rules:
             take(rule, lambda rule: rule.review(context, survey))
-    return Result(tuple(sorted(findings, key=_order)), tuple(crashes), context.left)
+    return Result(tuple(sorted(findings, key=_order)), tuple(crashes), context.left, context.consulted)
 
 
 @contextlib.contextmanager

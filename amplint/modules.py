@@ -6,12 +6,12 @@ folders around it, up to the one that holds the project. A name that could mean 
 
 from __future__ import annotations
 
-import hashlib
 import os
 import sys
 from dataclasses import dataclass
 from functools import lru_cache
 
+from amplint.digest import digest
 from amplint.documents import DocumentError
 from amplint.documents.document import decoded
 
@@ -106,15 +106,14 @@ class Modules:
     def _source(self, path: str) -> Source | None:
         if path not in self._sources:
             content = _content(path)
-            self.consulted[path] = None if content is None else hashlib.sha256(content).hexdigest()
-            self._sources[path] = None if content is None else _decoded(path, content)
+            self.consulted[path] = None if content is None else digest(content)
+            is_small = content is not None and len(content) <= LARGEST
+            self._sources[path] = _decoded(path, content) if content is not None and is_small else None
         return self._sources[path]
 
 
 def _content(path: str) -> bytes | None:
     try:
-        if os.path.getsize(path) > LARGEST:
-            return None
         with open(path, "rb") as file:
             return file.read()
     except OSError:

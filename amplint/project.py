@@ -11,8 +11,9 @@ from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from amplint.cache import Cache, Entry, digest, fingerprint, recall, record
+from amplint.cache import Cache, Entry, fingerprint, recall, record
 from amplint.config import Configuration, Layer, Selection, Settings
+from amplint.digest import digest
 from amplint.discovery import Candidate, Discovery, Problem
 from amplint.documents import Document, DocumentError, UnopenedDocument
 from amplint.findings import Applicability, Finding, Severity
@@ -328,6 +329,7 @@ def _treat(document: Document, task: _Task) -> Report:
             problems=_said(result.crashes),
             unsafe_fixes=task.unsafe_fixes,
             left=result.left,
+            consulted=result.consulted,
         )
     fixed = fixer.fix(document, unsafe=task.unsafe_fixes)
     problems = _said(fixed.remaining.crashes)
@@ -346,6 +348,7 @@ def _treat(document: Document, task: _Task) -> Report:
         document,
         unsafe_fixes=task.unsafe_fixes,
         left=fixed.remaining.left,
+        consulted=fixed.remaining.consulted,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, ClassVar
@@ -81,6 +81,11 @@ class Context:
     def left(self) -> tuple[str, ...]:
         """The functions that :attr:`protocol` left, if any rule has asked for it yet."""
         return self._analysis.left
+
+    @property
+    def consulted(self) -> Mapping[str, str | None]:
+        """The other files that were looked into, with the digests of their contents: None where there was none."""
+        return {} if self.analyses.modules is None else self.analyses.modules.consulted
 
     @property
     def training(self) -> Training:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from amplint.cache import Cache, Entry, digest, recall, record
+from amplint.cache import Cache, Entry, recall, record
+from amplint.digest import digest
 from amplint.project import Options, Project, Report
 from tests.conftest import Amplint
 
@@ -237,3 +238,38 @@ def test_findings_hold_only_as_long_as_the_files_that_were_consulted(tmp_path: P
     written(there, PLAIN)
     written(missing, PLAIN)
     assert recall(cache(), found, "settings") is None
+
+
+HELPER = "import torch\n\n\ndef clip(model):\n    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n"
+CALLER = """import torch
+from helpers import clip
+
+
+def train(model, loader):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler("cuda")
+    for x in loader:
+        scaler.scale(model(x).sum()).backward()
+        clip(model)
+        scaler.step(optimizer)
+        scaler.update()
+"""
+
+
+def test_what_depends_on_another_file_is_linted_again_when_that_changes(tmp_path: Path, inside: Amplint) -> None:
+    def run() -> tuple[list[str], int]:
+        ran = inside("--output-format", "json", "--select", "AMP103", "--verbose")
+        recalled = re.search(rb"(\d+) recalled", ran.stderr)
+        related = [other for row in json.loads(ran.stdout) for other in row["related"]]
+        return [os.path.basename(other["filename"]) for other in related], int(recalled[1]) if recalled else 0
+
+    written(tmp_path / "caller.py", CALLER)
+    assert run() == ([], 0)
+    assert run() == ([], 1)
+    written(tmp_path / "helpers.py", HELPER)  # it was not there before
+    assert run()[0] == ["helpers.py", "caller.py"]
+    assert run() == (["helpers.py", "caller.py"], 1)
+    written(
+        tmp_path / "helpers.py", HELPER.replace("clip_grad_norm_(model.parameters(), 1.0)", "utils(model)"), OLD + 9
+    )
+    assert run()[0] == []

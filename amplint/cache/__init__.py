@@ -2,6 +2,6 @@
 
 from amplint.cache.fingerprint import fingerprint
 from amplint.cache.results import Entry, recall, record
-from amplint.cache.store import DIRECTORY, Cache, Shelf, digest, remove
+from amplint.cache.store import DIRECTORY, Cache, Shelf, remove
 
-__all__ = ["DIRECTORY", "Cache", "Entry", "Shelf", "digest", "fingerprint", "recall", "record", "remove"]
+__all__ = ["DIRECTORY", "Cache", "Entry", "Shelf", "fingerprint", "recall", "record", "remove"]

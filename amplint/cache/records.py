@@ -20,7 +20,7 @@ def written(finding: Finding) -> list[Any]:
         _place(finding.start),
         _place(finding.end),
         finding.help,
-        [[related.message, _place(related.start), _place(related.end)] for related in finding.related],
+        [[each.message, _place(each.start), _place(each.end), each.filename] for each in finding.related],
         finding.fix and _fix(finding.fix),
         finding.no_fix_reason,
     ]
@@ -37,12 +37,17 @@ def read(record: Any) -> Finding:
             _location(start),
             _location(end),
             None if help is None else _text(help),
-            tuple(Related(_text(told), _location(first), _location(last)) for told, first, last in related),
+            tuple(map(_related, related)),
             fix=None if fix is None else _read_fix(fix),
             no_fix_reason=None if reason is None else _text(reason),
         )
     except (TypeError, ValueError):
         raise Damaged from None
+
+
+def _related(record: Any) -> Related:
+    message, start, end, filename = record
+    return Related(_text(message), _location(start), _location(end), None if filename is None else _text(filename))
 
 
 def _fix(fix: Fix) -> list[Any]:

@@ -13,9 +13,9 @@ import re
 import stat
 import time
 from collections.abc import Mapping
-from hashlib import blake2b
 from typing import Any
 
+from amplint.digest import digest
 from amplint.documents import read_regular_file
 
 DIRECTORY = ".amplint_cache"
@@ -31,12 +31,6 @@ _OWN = re.compile(r"[0-9a-f]{32}(\.json|-\d+\.part)")
 _TICK = 2_000_000_000  # within so many nanoseconds a file may change twice and have the same time of change
 _UNKNOWN = 0
 _KEPT = 30 * 86_400  # seconds for which the cache of settings that nobody uses stays
-
-
-def digest(content: bytes | str) -> str:
-    """What tells ``content`` from any other."""
-    data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
-    return blake2b(data, digest_size=16).hexdigest()
 
 
 class Shelf:
