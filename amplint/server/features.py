@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,8 @@ _SEVERITIES = {
     Severity.WARNING: types.DiagnosticSeverity.Warning,
     Severity.INFO: types.DiagnosticSeverity.Information,
 }
+_TEXT = attrgetter("text_document.uri")
+_NOTEBOOK = attrgetter("notebook_document.uri")
 _WORD = re.compile(r"[A-Za-z]+[0-9]+")
 _SETTINGS = "**/{pyproject,amplint}.toml"
 _NOTEBOOKS = types.NotebookDocumentSyncOptions(
@@ -140,43 +143,33 @@ def make_server() -> Server:
             registration = types.Registration("amplint-settings", types.WORKSPACE_DID_CHANGE_WATCHED_FILES, options)
             server.client_register_capability(types.RegistrationParams([registration]))
 
-    @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
-    def opened(params: types.DidOpenTextDocumentParams) -> None:
-        server.lints.request(params.text_document.uri, delay=0)
+    def lint_on(feature: str, uri_of: Callable[[Any], str], **delay: float) -> None:
+        """Lint what a notification of ``feature`` is about."""
 
-    @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
-    def changed(params: types.DidChangeTextDocumentParams) -> None:
-        server.lints.request(params.text_document.uri)
+        @server.feature(feature)
+        def told(params: Any) -> None:
+            server.lints.request(server.home(uri_of(params)), **delay)
 
-    @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
-    def saved(params: types.DidSaveTextDocumentParams) -> None:
-        server.lints.request(server.home(params.text_document.uri))
+    lint_on(types.TEXT_DOCUMENT_DID_OPEN, _TEXT, delay=0)
+    lint_on(types.TEXT_DOCUMENT_DID_CHANGE, _TEXT)
+    lint_on(types.TEXT_DOCUMENT_DID_SAVE, _TEXT)
+    lint_on(types.NOTEBOOK_DOCUMENT_DID_OPEN, _NOTEBOOK, delay=0)
+    lint_on(types.NOTEBOOK_DOCUMENT_DID_CHANGE, _NOTEBOOK)
+    lint_on(types.NOTEBOOK_DOCUMENT_DID_SAVE, _NOTEBOOK)
 
-    @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
-    def closed(params: types.DidCloseTextDocumentParams) -> None:
-        _forget(params.text_document.uri, [params.text_document.uri])
+    def forget_on(feature: str, uri_of: Callable[[Any], str], pages_of: Callable[[Any], list[str]]) -> None:
+        """Forget what a notification of ``feature`` is about, and show nothing on its pages any more."""
 
-    @server.feature(types.NOTEBOOK_DOCUMENT_DID_OPEN)
-    def notebook_opened(params: types.DidOpenNotebookDocumentParams) -> None:
-        server.lints.request(params.notebook_document.uri, delay=0)
+        @server.feature(feature)
+        def told(params: Any) -> None:
+            server.lints.forget(uri_of(params))
+            for page in pages_of(params):
+                server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(page, []))
 
-    @server.feature(types.NOTEBOOK_DOCUMENT_DID_CHANGE)
-    def notebook_changed(params: types.DidChangeNotebookDocumentParams) -> None:
-        server.lints.request(params.notebook_document.uri)
-
-    @server.feature(types.NOTEBOOK_DOCUMENT_DID_SAVE)
-    def notebook_saved(params: types.DidSaveNotebookDocumentParams) -> None:
-        server.lints.request(params.notebook_document.uri)
-
-    @server.feature(types.NOTEBOOK_DOCUMENT_DID_CLOSE)
-    def notebook_closed(params: types.DidCloseNotebookDocumentParams) -> None:
-        cells = [cell.uri for cell in params.cell_text_documents]
-        _forget(params.notebook_document.uri, cells)
-
-    def _forget(uri: str, pages: list[str]) -> None:
-        server.lints.forget(uri)
-        for page in pages:
-            server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(page, []))
+    forget_on(types.TEXT_DOCUMENT_DID_CLOSE, _TEXT, lambda params: [_TEXT(params)])
+    forget_on(
+        types.NOTEBOOK_DOCUMENT_DID_CLOSE, _NOTEBOOK, lambda params: [cell.uri for cell in params.cell_text_documents]
+    )
 
     @server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)
     def settings_changed(params: types.DidChangeWatchedFilesParams) -> None:
