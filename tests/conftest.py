@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -18,6 +19,7 @@ PROJECT = Path(__file__).parents[1]
 NOT_THE_PROJECT = shutil.ignore_patterns(
     ".git", ".venv", "venv", "build", "dist", "*.egg-info", "__pycache__", ".*_cache"
 )
+README = (PROJECT / "README.md").read_text(encoding="utf-8")
 PACKS = Path(__file__).parent / "packs"
 
 
@@ -29,6 +31,26 @@ def demo_rules(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     registry.installed.cache_clear()
     yield
     registry.installed.cache_clear()
+
+
+def snippet(begin: str) -> str:
+    """The README's YAML that begins with ``begin``."""
+    (found,) = (text for text in re.findall(r"```yaml\n(.*?)```", README, re.DOTALL) if text.startswith(begin))
+    return found
+
+
+def commit(folder: Path) -> str:
+    """Make ``folder`` a Git repository of one commit, and return that commit."""
+
+    def git(*args: str) -> str:
+        identity = ("-c", "user.name=test", "-c", "user.email=test@example.org", "-c", "commit.gpgsign=false")
+        done = subprocess.run(["git", *identity, *args], cwd=folder, check=True, capture_output=True, text=True)
+        return done.stdout.strip()
+
+    git("init", "-q")
+    git("add", "-A")
+    git("commit", "-qm", "all")
+    return git("rev-parse", "HEAD")
 
 
 class Amplint(Protocol):

@@ -12,21 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import NOT_THE_PROJECT, PROJECT
+from conftest import NOT_THE_PROJECT, PROJECT, commit, snippet
 
 yaml = pytest.importorskip("yaml")
 
-README = (PROJECT / "README.md").read_text()
 BROKEN = """\
 from torch.cuda.amp import GradScaler
 scaler = GradScaler()
 """
-
-
-def snippet(begin: str) -> str:
-    """The README's YAML that begins with ``begin``."""
-    (found,) = (text for text in re.findall(r"```yaml\n(.*?)```", README, re.DOTALL) if text.startswith(begin))
-    return found
 
 
 def validate(schema: str, *paths: Path) -> None:
@@ -36,16 +29,24 @@ def validate(schema: str, *paths: Path) -> None:
     assert done.returncode == 0, done.stdout
 
 
+WORKFLOWS = ("name: amplint\non: [push, pull_request]", "name: amplint\non: [push]\n")
+
+
+def documented_inputs(begin: str) -> dict[str, str]:
+    """What the README's workflow that begins with ``begin`` hands to the action."""
+    steps = yaml.safe_load(snippet(begin))["jobs"]["amplint"]["steps"]
+    (used,) = (step["with"] for step in steps if step["uses"].startswith("amplint/"))
+    return used
+
+
 def test_the_action_and_the_workflows_are_valid_to_github(tmp_path: Path) -> None:
     validate("github-actions", PROJECT / "action.yml")
     action = yaml.safe_load((PROJECT / "action.yml").read_text())
     paths = []
-    for number, begin in enumerate(("name: amplint\non: [push, pull_request]", "name: amplint\non: [push]\n")):
+    for number, begin in enumerate(WORKFLOWS):
         paths.append(tmp_path / f"{number}.yml")
         paths[-1].write_text(snippet(begin))
-        steps = yaml.safe_load(snippet(begin))["jobs"]["amplint"]["steps"]
-        (used,) = (step for step in steps if step["uses"].startswith("amplint/"))
-        assert set(used["with"]) <= set(action["inputs"])
+        assert set(documented_inputs(begin)) <= set(action["inputs"])
     validate("github-workflows", *paths)
 
 
@@ -74,8 +75,9 @@ def test_the_action_runs(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> N
     pytest.importorskip("pip")  # or there is nothing to make an environment of
     source, here = tmp_path / "source", tmp_path / "repository"
     shutil.copytree(PROJECT, source, ignore=NOT_THE_PROJECT)
-    (here / "d").mkdir(parents=True)
-    (here / "d" / "a.py").write_text(BROKEN)
+    for name in ("d/a.py", "src/a.py", "train.py"):
+        (here / name).parent.mkdir(parents=True, exist_ok=True)
+        (here / name).write_text(BROKEN)
     action = yaml.safe_load((PROJECT / "action.yml").read_text())
     inputs = {name: told["default"] for name, told in action["inputs"].items()}
     install, run = action["runs"]["steps"]
@@ -84,32 +86,52 @@ def test_the_action_runs(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> N
     assert run_action(install, inputs, {}, here, **extra) == 0
     name, _, value = written.read_text().strip().partition("=")
     outputs = {f"steps.install.outputs.{name}": value}
-    assert run_action(run, inputs, outputs, here) == 1
-    assert f"::warning title=amplint (AMP201),file={here}/d/a.py,line=1," in capfd.readouterr().out
+    assert run_action(run, inputs | documented_inputs(WORKFLOWS[0]), outputs, here) == 1
+    told = capfd.readouterr().out
+    for name in ("src/a.py", "train.py"):
+        assert f"::warning title=amplint (AMP201),file={here}/{name},line=1," in told
+    assert "d/a.py" not in told
     evil = {**inputs, "args": "nowhere;$(touch${IFS}owned) * --isolated", "working-directory": "d"}
     assert run_action(run, evil, outputs, here) == 2
     assert sorted(path.name for path in (here / "d").iterdir()) == ["a.py"]
-    sarif = {**inputs, "args": ". --exit-zero", "output-format": "sarif", "output-file": "amplint.sarif"}
-    assert run_action(run, sarif, outputs, here) == 0
+    assert run_action(run, inputs | documented_inputs(WORKFLOWS[1]), outputs, here) == 0
     assert json.loads((here / "amplint.sarif").read_text())["runs"][0]["results"][0]["ruleId"] == "AMP201"
+
+
+def run_gitlab_job(folder: Path, lines: list[str], path: Path) -> None:
+    """Run ``lines`` of the README's job in ``folder``, with programs from ``path`` first, and read its report."""
+    (folder / "a.py").write_text(BROKEN)
+    environment = {**os.environ, "PATH": f"{path}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": ""}
+    done = subprocess.run(["sh", "-ec", "\n".join(lines)], cwd=folder, env=environment)
+    assert done.returncode == 1
+    job = yaml.safe_load(snippet("amplint:\n  image"))["amplint"]
+    found = json.loads((folder / job["artifacts"]["reports"]["codequality"]).read_text())
+    assert [(row["check_name"], row["location"]["path"]) for row in found] == [("AMP201", "a.py")]
 
 
 @pytest.mark.skipif(shutil.which("sh") is None, reason="needs a shell")
 def test_the_gitlab_job_is_valid_and_its_script_runs(tmp_path: Path) -> None:
     (tmp_path / ".gitlab-ci.yml").write_text(snippet("amplint:\n  image"))
     validate("gitlab-ci", tmp_path / ".gitlab-ci.yml")
-    job = yaml.safe_load(snippet("amplint:\n  image"))["amplint"]
-    (tmp_path / "a.py").write_text(BROKEN)
     (tmp_path / "bin").mkdir()
     command = tmp_path / "bin" / "amplint"
     command.write_text(f"#!/bin/sh\nexec '{sys.executable}' -m amplint \"$@\"\n")
     command.chmod(0o755)
-    path = f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"
-    (script,) = job["script"]
-    done = subprocess.run(["sh", "-c", script], cwd=tmp_path, env={**os.environ, "PATH": path})
-    assert done.returncode == 1
-    (row,) = json.loads((tmp_path / job["artifacts"]["reports"]["codequality"]).read_text())
-    assert (row["check_name"], row["location"]["path"]) == ("AMP201", "a.py")
+    run_gitlab_job(tmp_path, yaml.safe_load(snippet("amplint:\n  image"))["amplint"]["script"], tmp_path / "bin")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("sh") is None, reason="needs a shell")
+def test_the_gitlab_job_runs_from_its_installation_on(tmp_path: Path) -> None:
+    source, here = tmp_path / "source", tmp_path / "repository"
+    shutil.copytree(PROJECT, source, ignore=NOT_THE_PROJECT)
+    here.mkdir()
+    job = yaml.safe_load(snippet("amplint:\n  image"))["amplint"]
+    where = f"{source.as_uri()}@{commit(source)}"
+    install = [line.replace("https://github.com/amplint/amplint@v0.1.0", where) for line in job["before_script"]]
+    assert any(where in line for line in install)
+    subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "venv")], check=True)
+    run_gitlab_job(here, [*install, *job["script"]], tmp_path / "venv" / "bin")
 
 
 def test_the_hooks_and_their_use_are_valid_to_pre_commit(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import NOT_THE_PROJECT, PROJECT
+from conftest import NOT_THE_PROJECT, PROJECT, commit, snippet
 
 pytest.importorskip("pre_commit")
 
@@ -28,19 +28,6 @@ def train(model, loader):
 FIXED = BROKEN.replace("optimizer.step()\n", "scaler.step(optimizer)\n        scaler.update()\n")
 
 
-def git(folder: Path, *args: str) -> str:
-    identity = ("-c", "user.name=test", "-c", "user.email=test@example.org", "-c", "commit.gpgsign=false")
-    done = subprocess.run(["git", *identity, *args], cwd=folder, check=True, capture_output=True, text=True)
-    return done.stdout.strip()
-
-
-def commit(folder: Path) -> str:
-    git(folder, "init", "-q")
-    git(folder, "add", "-A")
-    git(folder, "commit", "-qm", "all")
-    return git(folder, "rev-parse", "HEAD")
-
-
 def test_the_hooks_find_and_fix(tmp_path: Path) -> None:
     hooks = tmp_path / "hooks"
     shutil.copytree(PROJECT, hooks, ignore=NOT_THE_PROJECT)
@@ -50,8 +37,11 @@ def test_the_hooks_find_and_fix(tmp_path: Path) -> None:
     (repository / "train.py").write_text(BROKEN)
     (repository / "old" / "train.py").write_text(BROKEN)
     (repository / "pyproject.toml").write_text("[tool.amplint]\nextend-exclude = ['old']\n")
+    documented = snippet("repos:")
+    assert "# or amplint-fix" in documented
     (repository / ".pre-commit-config.yaml").write_text(
-        f"repos:\n- repo: {hooks.as_uri()}\n  rev: {revision}\n  hooks:\n  - id: amplint\n  - id: amplint-fix\n"
+        documented.replace("https://github.com/amplint/amplint", hooks.as_uri()).replace("v0.1.0", revision)
+        + "      - id: amplint-fix\n"
     )
     commit(repository)
 
