@@ -31,12 +31,32 @@ class Exploration:
     undefined: set[int] = field(default_factory=set)
 
 
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """What came of one root, and from what: as long as that is the same, nothing else can come of it."""
+
+    version: tuple[int, ...]
+    starts: list[Path]
+    machine: Machine
+    ends: list[Path]
+    is_left: bool
+
+    def holds(self, version: tuple[int, ...], starts: list[Path]) -> bool:
+        """Whether another walk from ``starts`` would find the same."""
+        return (
+            self.version == version
+            and self.starts == starts
+            and all(mine.route == theirs.route for mine, theirs in zip(self.starts, starts, strict=True))
+        )
+
+
 class Explorer:
     """Explores one program."""
 
     def __init__(self, program: ir.Program, text: str) -> None:
         self.program = program
         self.evidence = Evidence(program, text)
+        self.walks: dict[tuple[int, Key], Walk] = {}
 
     def run(self) -> Exploration:
         """Explore all roots, again while the evidence grows."""
@@ -100,9 +120,30 @@ class Explorer:
         return self.walk(function, starts, frame, repeat=True)
 
     def walk(self, function: ir.Function, starts: list[Path], frame: Frame, repeat: bool) -> list[Path]:
-        """The paths at the end of ``function``. Again until the optimizers that it deals with are all known."""
+        """The paths at the end of ``function``, unless they are known from an earlier round."""
+        place = id(function), frame.key
+        walk = self.walks.get(place)
+        if walk is None or not walk.holds(self.evidence.version, starts):
+            walk = self.walks[place] = self.afresh(function, starts, frame, repeat)
+        if walk.is_left:
+            self.exploration.left.append(function.name)
+        machine = walk.machine
+        self.entered |= machine.entered
+        for key, violation in machine.found().items():
+            self.found.setdefault(key, violation)
+        for scaler, sites in machine.uses.items():
+            self.exploration.uses.setdefault(scaler, set()).update(sites)
+        for optimizer, sites in machine.given.items():
+            self.exploration.given.setdefault(optimizer, set()).update(sites)
+        self.exploration.unbound |= machine.unbound
+        self.exploration.undefined |= machine.undefined
+        return merge(walk.ends, MAX_STARTS)
+
+    def afresh(self, function: ir.Function, starts: list[Path], frame: Frame, repeat: bool) -> Walk:
+        """Walk ``function``, again until the optimizers that it deals with are all known."""
         universe: dict[Key, None] = {}
         many: set[Key] = set()
+        version, size, is_left = self.evidence.version, self.evidence.size, False
         while True:
             machine = Machine(self.program, self.evidence, universe=universe, many=many)
             statements = Statements(machine)
@@ -113,22 +154,17 @@ class Explorer:
                 if repeat and (self.is_in_charge(ends) or self.owns_scaler(statements, frame, ends)):
                     self.again(statements, function, ends, frame)
             except LearntMore:
+                if self.evidence.size > size:  # begin as the next round would
+                    universe.clear()
+                    many.clear()
+                    version, size = self.evidence.version, self.evidence.size
                 continue
             except TooComplex:
-                self.exploration.left.append(function.name)
+                is_left = True
                 machine.keep_what_stands()
                 machine.entered.clear()  # what it led to is walked from its own start instead
-            break
-        self.entered |= machine.entered
-        for key, violation in machine.found().items():
-            self.found.setdefault(key, violation)
-        for scaler, sites in machine.uses.items():
-            self.exploration.uses.setdefault(scaler, set()).update(sites)
-        for optimizer, sites in machine.given.items():
-            self.exploration.given.setdefault(optimizer, set()).update(sites)
-        self.exploration.unbound |= machine.unbound
-        self.exploration.undefined |= machine.undefined
-        return merge(ends, MAX_STARTS)
+            machine.followed.clear()
+            return Walk(version, starts, machine, ends, is_left)
 
     def through(self, statements: Statements, function: ir.Function, start: Path, frame: Frame) -> list[Path]:
         paths = []
