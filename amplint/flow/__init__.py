@@ -16,6 +16,7 @@ from amplint.flow.imports import Linker
 from amplint.flow.lowering import lower
 from amplint.flow.machine import Found
 from amplint.flow.program import Scope
+from amplint.flow.reach import find_reach
 from amplint.flow.relevance import prune
 from amplint.flow.values import forget_abbreviations
 from amplint.modules import Modules
@@ -60,6 +61,7 @@ def explore(tree: SyntaxTree, names: Names, modules: Modules | None = None) -> P
     try:
         program = lower(tree, names)
         borrowed = [] if modules is None else Linker(modules).link(program, names)
+        program.reach = find_reach(program)
         prune(program)
         exploration = Explorer(program, tree.text).run()
         found = settle(exploration.violations, program, borrowed, _alone)

@@ -11,6 +11,7 @@ from amplint.flow.evidence import name_of
 from amplint.flow.expressions import Expressions, Outcomes
 from amplint.flow.machine import MAX_DEPTH, Frame, is_each
 from amplint.flow.paths import Path, Variables
+from amplint.flow.reach import Made
 from amplint.flow.values import (
     NONE,
     Accelerator,
@@ -21,6 +22,7 @@ from amplint.flow.values import (
     Items,
     Key,
     Known,
+    Networks,
     Optimizer,
     Partial,
     Routine,
@@ -36,6 +38,7 @@ from amplint.flow.values import (
     key_of,
     named_parts,
     parts_of,
+    place_of,
     spelled_out,
 )
 from amplint.flow.vocabulary import (
@@ -139,9 +142,9 @@ class Calls(Expressions):
             elif isinstance(receiver, Optimizer):
                 outcomes += self.optimizer_method(receiver, attr, args, kwargs, site, alive, frame)
             elif isinstance(receiver, Accelerator):
-                outcomes += self.accelerator_method(receiver, attr, args, kwargs, site, alive)
+                outcomes += self.accelerator_method(receiver, attr, args, kwargs, site, alive, frame)
             elif isinstance(receiver, Scaled):
-                outcomes += self.scaled_method(receiver, node, alive)
+                outcomes += self.scaled_method(receiver, node, alive, frame)
             elif isinstance(receiver, Schedule) and attr == "step":
                 event = Event(EventKind.SCHEDULE, site, optimizers=receiver.optimizers)
                 outcomes.append((self.machine.emit(alive, event), NONE))
@@ -285,20 +288,27 @@ class Calls(Expressions):
         return self.unknown_call(optimizer, args, kwargs, site, path)
 
     def accelerator_method(
-        self, accelerator: Accelerator, attr: str, args: list[Value], kwargs: Kwargs, site: int, path: Path
+        self,
+        accelerator: Accelerator,
+        attr: str,
+        args: list[Value],
+        kwargs: Kwargs,
+        site: int,
+        path: Path,
+        frame: Frame,
     ) -> Outcomes:
         """A method of an object that has its own scaler."""
         if attr == "backward":
-            return [(self.machine.backward(path, site, accelerator.key), NONE)]
+            return [(self.machine.backward(path, site, accelerator.key, self.networks(site, path, frame)), NONE)]
         if attr in ("clip_grad_norm_", "clip_grad_value_", "unscale_gradients"):
             return [(self.machine.forget_gradients(path), Unknown(("call", accelerator.key, attr)))]
         return self.unknown_call(accelerator, args, kwargs, site, path, attr)
 
-    def scaled_method(self, loss: Scaled, node: ir.Call, path: Path) -> Outcomes:
+    def scaled_method(self, loss: Scaled, node: ir.Call, path: Path, frame: Frame) -> Outcomes:
         assert isinstance(node.func, ir.Attribute)
         attr = node.func.attr
         if attr == "backward":
-            return [(self.backward([loss], node.site, path), NONE)]
+            return [(self.backward([loss], node.site, path, frame), NONE)]
         if attr in ("item", "tolist", "numpy"):
             up_to_date = path.protocol.scaler(key_of(loss.scaler)).scaled_since
             if node.descales == 0 or (node.descales == 1 and not up_to_date):
@@ -308,7 +318,7 @@ class Calls(Expressions):
             return [(path, Unknown(("attribute", key_of(loss), attr)))]
         return [(path, loss)]
 
-    def backward(self, losses: Iterable[Value], site: int, path: Path) -> Path:
+    def backward(self, losses: Iterable[Value], site: int, path: Path, frame: Frame) -> Path:
         """Gradients are accumulated from ``losses``: scaled, plain, or who knows."""
         losses = list(losses)
         scalers = {loss.scaler for loss in losses if isinstance(loss, Scaled)}
@@ -319,10 +329,65 @@ class Calls(Expressions):
             self.machine.evidence.note_plain_backward()
             if any(self.may_be_scaled(loss) for loss in losses):
                 return self.machine.forget_gradients(path)
-            return self.machine.backward(path, site, None)
+            return self.machine.backward(path, site, None, self.networks(site, path, frame))
         if len(scalers) > 1 or len(losses) > 1 or not all(isinstance(scaler, Scaler) for scaler in scalers):
             return self.machine.forget_gradients(path)
-        return self.machine.backward(path, site, key_of(scalers.pop()))
+        return self.machine.backward(path, site, key_of(scalers.pop()), self.networks(site, path, frame))
+
+    def networks(self, site: int, path: Path, frame: Frame) -> Networks | None:
+        """The modules that a loss or an optimizer is made of that goes backward, or is made, at ``site``."""
+        reach = self.machine.program.reach
+        made = None if reach is None else reach.made.get(site)
+        return None if made is None else self.made_of(made, path, frame)
+
+    def made_of(self, made: Made, path: Path, frame: Frame) -> Networks:
+        """What the names of modules in ``frame`` stand for."""
+        surely: set[Key] = set()
+        perhaps: set[Key] = set()
+        is_open = made.open
+        for texts, found in ((made.must, surely), (made.may, perhaps)):
+            for text in texts:
+                if text[0]:
+                    place = self.place(text, path, frame)
+                    if found is perhaps or not self.is_unstable(place):
+                        found.add(place)
+                    continue
+                given = self.given_for(text[1], frame)
+                if given is None or frame.caller is None:
+                    is_open = True
+                else:
+                    inner = self.made_of(given, path, frame.caller)
+                    found |= inner.surely if found is surely else inner.perhaps
+                    is_open = is_open or inner.open
+        return Networks(frozenset(surely), frozenset(perhaps), is_open)
+
+    def place(self, text: tuple[str, ...], path: Path, frame: Frame) -> Key:
+        """The key of a variable or an attribute by its identifiers, whatever it was bound to last."""
+        place = place_of(key_of(self.variable(ir.Name(text[0]), path, frame)))
+        for attr in text[1:]:
+            place = ("attribute", place, attr)
+        return place
+
+    def is_unstable(self, place: Key) -> bool:
+        """Whether a name has stood for one module first and then for another."""
+        unstable = self.machine.program.reach.unstable if self.machine.program.reach is not None else ()
+        scope = place[1] or "<module>" if place[0] == "local" else ""
+        return place[0] in ("local", "attribute") and (scope, place[2]) in unstable
+
+    def given_for(self, name: str, frame: Frame) -> Made | None:
+        """What the call of a function gave for one of its parameters."""
+        reach = self.machine.program.reach
+        if reach is None or frame.key[0] != "frame" or frame.key[1] not in reach.given:
+            return None
+        positional, keywords = reach.given[frame.key[1]]
+        names = [parameter.name for parameter in frame.function.parameters]
+        if name in keywords:
+            return keywords[name]
+        if name not in names or any(parameter.star for parameter in frame.function.parameters):
+            return None
+        bound = frame.function.owner is not None and "staticmethod" not in frame.function.decorators
+        index = names.index(name) - bound
+        return positional[index] if 0 <= index < len(positional) else None
 
     def may_be_scaled(self, loss: Value) -> bool:
         """Whether an unseen caller or callee may have scaled the loss."""
@@ -451,7 +516,7 @@ class Calls(Expressions):
             if args or kwargs.keys() - {"retain_graph", "create_graph", "gradient", "inputs"}:
                 evidence.note_plain_backward()
                 return self.unknown_call(receiver, args, kwargs, site, self.machine.forget_gradients(path), attr)
-            return [(self.backward([receiver], site, path), NONE)]
+            return [(self.backward([receiver], site, path, frame), NONE)]
         if "backward" in attr:
             evidence.note_plain_backward()
             path = self.machine.forget_gradients(path)
@@ -537,7 +602,10 @@ class Calls(Expressions):
         around = (*frame.outer, frame.key) if function.home == frame.function.home else ()
         outer = tuple(k for k in (routine.frame, *around) if k)
         asked_at = None if not function.returns_value else site if frame.asked_at is None else frame.asked_at
-        inner = Frame(function, key, outer, frame.depth + 1, frame.active | {id(function)}, asked_at)
+        owned = function.owner is not None and "staticmethod" not in function.decorators
+        as_given = not routine.args and not routine.kwargs and owned == (routine.bound is not None)
+        caller = frame if as_given else None
+        inner = Frame(function, key, outer, frame.depth + 1, frame.active | {id(function)}, caller, asked_at)
         outcomes: Outcomes = []
         with self.machine.called_from(site):
             for bound in self.bind_parameters(function, given, keywords, path, inner, frame):
@@ -589,7 +657,7 @@ class Calls(Expressions):
         kind = self.kind_of(cls.definition)
         if kind == "optimizer":
             holds = named_parts(key_of((args or [*kwargs.values()] or [NONE])[0]))
-            return [self.new_optimizer(Optimizer(key, holds=holds), path)]
+            return [self.new_optimizer(Optimizer(key, holds=holds, networks=self.networks(site, path, frame)), path)]
         if kind == "scaler":  # a subclass keeps its own protocol
             return [(path, Unknown(("foreign", cls.definition.name)))]
         path = self.machine.renew(path, [key])
@@ -627,7 +695,9 @@ class Calls(Expressions):
         if any(is_optimizer_class(name) for name in names):
             holds = named_parts(key_of((args or [*kwargs.values()] or [NONE])[0]))
             lbfgs = any(name.endswith(".LBFGS") for name in names)
-            return [self.new_optimizer(Optimizer(("new", site, frame.key), holds=holds, needs_closure=lbfgs), path)]
+            networks = self.networks(site, path, frame)
+            made = Optimizer(("new", site, frame.key), holds=holds, needs_closure=lbfgs, networks=networks)
+            return [self.new_optimizer(made, path)]
         if names & ACCELERATORS and kwargs.get("mixed_precision") == Known("fp16"):
             return [(path, Accelerator(("new", site, frame.key)))]
         if any(is_schedule_maker(name) for name in names) and args and isinstance(args[0], Optimizer):
@@ -640,7 +710,7 @@ class Calls(Expressions):
             return [self.remade(path, Unknown(("call", function.key, site)))]
         if names & AUTOGRAD_BACKWARD:
             losses = list(args[0].values) if args and isinstance(args[0], Items) else args[:1]
-            return [(self.backward(losses, site, path), NONE)]
+            return [(self.backward(losses, site, path, frame), NONE)]
         if names & {"functools.partial"} and args:
             return [(path, _partial(args[0], args[1:], kwargs))]
         for name in names:

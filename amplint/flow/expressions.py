@@ -108,6 +108,8 @@ class Expressions(ABC):
         self.machine.know_optimizer(optimizer.key, optimizer.many or is_each(optimizer.key))
         if optimizer.holds:
             self.machine.held[optimizer.key] = optimizer.holds
+        if optimizer.networks is not None:
+            self.machine.networks[optimizer.key] = optimizer.networks
         return optimizer
 
     # leaves

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +11,7 @@ from amplint.findings import Related
 from amplint.flow import program as ir
 from amplint.flow.evidence import Evidence
 from amplint.flow.paths import Path, Route
-from amplint.flow.values import Key, LearntMore, Value, parts_of, spelled_out
+from amplint.flow.values import Key, LearntMore, Networks, Value, parts_of, spelled_out
 from amplint.protocol import UNSEEN, Event, EventKind, Stage, Violation, advance
 
 MAX_STEPS = 6_000
@@ -93,6 +93,8 @@ class Frame:
     outer: tuple[Key, ...] = ()
     depth: int = 0
     active: frozenset[int] = frozenset()
+    caller: Frame | None = None
+    """Where the function was called, if its arguments are those of the call."""
     asked_at: int | None = None
     """Where the function was called for its value, outside all functions that were called for theirs."""
 
@@ -113,6 +115,8 @@ class Machine:
     many: set[Key] = field(default_factory=set)
     held: dict[Key, frozenset[Key]] = field(default_factory=dict)
     """What the parameters of each optimizer were got from."""
+    networks: dict[Key, Networks] = field(default_factory=dict)
+    """The modules whose parameters each optimizer was given, where its making was seen."""
     given: dict[Key, set[int]] = field(default_factory=dict)
     """The sites at which each optimizer is given to a scaler."""
     entered: set[int] = field(default_factory=set)
@@ -187,7 +191,7 @@ class Machine:
                     found.setdefault(key, Found(violation, path.detour, path.route, call))
         if event.kind in _CHANGES_OF_GRADIENTS:
             others = [key for key in self.universe if key not in event.optimizers]
-            aliases = [key for key in others if any(may_be_the_same(key, known) for known in event.optimizers)]
+            aliases = [key for key in others if any(self.may_share(key, known) for known in event.optimizers)]
             protocol = protocol.with_marks(aliases, UNSEEN)
         if event.kind is EventKind.UPDATE:
             path = path.unlatched()
@@ -211,13 +215,42 @@ class Machine:
         """Whether it is certain which optimizer is meant: there is one, and it does not stand for several."""
         return len(optimizers) == 1 and optimizers[0] not in self.many
 
-    def backward(self, path: Path, site: int, scaler: Key | None) -> Path:
-        """Gradients are accumulated; into which optimizer is certain only where there is one."""
+    def may_share(self, one: Key, other: Hashable) -> bool:
+        """Whether what happens to the gradients of one optimizer may happen to those of another at the same time."""
+        known, others = self.networks.get(one), self.networks.get(other)  # type: ignore[call-overload]
+        if known is not None and others is not None and known.may_share(others):
+            return True
+        return may_be_the_same(one, other)
+
+    def learning(self, loss: Networks | None) -> tuple[tuple[Key, ...], tuple[Key, ...]]:
+        """The optimizers that the backward of a loss surely reaches, and those that it may reach."""
+        optimizers = self.optimizers()
+        # one whose making was not seen may be one of the others under another name
+        told_apart = all(key in self.networks for key in optimizers)
+        surely: list[Key] = []
+        perhaps: list[Key] = []
+        for key in optimizers:
+            known = self.networks.get(key)
+            if loss is None or known is None or key in self.many:
+                perhaps.append(key)
+            elif told_apart and not known.surely.isdisjoint(loss.surely):
+                surely.append(key)
+            elif known.open or loss.open or known.may_share(loss):
+                perhaps.append(key)
+        if perhaps and self.is_one(optimizers):
+            return optimizers, ()
+        return tuple(surely), tuple(perhaps)
+
+    def backward(self, path: Path, site: int, scaler: Key | None, loss: Networks | None = None) -> Path:
+        """Gradients are accumulated into the optimizers that the loss reaches."""
         if scaler is not None:
             self.scaled.add(scaler)
-        optimizers = self.optimizers()
-        certain = self.is_one(optimizers)
-        return self.emit(path, Event(EventKind.BACKWARD, site, scaler, optimizers, certain))
+        surely, perhaps = self.learning(loss)
+        if surely or not perhaps:
+            path = self.emit(path, Event(EventKind.BACKWARD, site, scaler, surely))
+        if perhaps:
+            path = self.emit(path, Event(EventKind.BACKWARD, site, scaler, perhaps, certain=False))
+        return path
 
     def perhaps_backward(self, path: Path, site: int) -> Path:
         """Some function may have accumulated gradients into some of the optimizers."""

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
 from amplint.syntax.tree import SyntaxTree
+
+if TYPE_CHECKING:
+    from amplint.flow.reach import Reach
 
 
 @dataclass(slots=True, eq=False)
@@ -396,6 +399,8 @@ class Program:
     """By the identifier that an object goes by, the methods that are called on it anywhere."""
     descaled: frozenset[int] = frozenset()
     """The sites of calls whose result is divided by a loss scale, or only asked whether it is finite."""
+    reach: Reach | None = None
+    """Which modules losses and optimizers are made of."""
     scopes: list[Scope] = field(default_factory=list)
     """For each site, the function it stands in."""
     own_sites: int = 0

@@ -62,6 +62,20 @@ class Scaler:
 
 
 @dataclass(frozen=True, slots=True)
+class Networks:
+    """The modules that a loss, or the parameters of an optimizer, are made of."""
+
+    surely: frozenset[Key] = frozenset()
+    perhaps: frozenset[Key] = frozenset()
+    open: bool = True
+    """Whether there may be others."""
+
+    def may_share(self, other: Networks) -> bool:
+        """Whether both may be made of one module."""
+        return not self.perhaps.isdisjoint(other.perhaps)
+
+
+@dataclass(frozen=True, slots=True)
 class Optimizer:
     """An optimizer, ``built`` where its making was seen; ``many`` where it stands for each of a collection in turn."""
 
@@ -71,6 +85,8 @@ class Optimizer:
     holds: frozenset[Key] = frozenset()
     """What its parameters were got from: the module, or a list of them."""
     needs_closure: bool = False
+    networks: Networks | None = None
+    """The modules whose parameters it was given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,6 +266,16 @@ def key_of(value: Value) -> Key:
 
 
 NAMED = frozenset({"local", "param", "global", "attribute", "variable"})
+
+
+def place_of(key: Key) -> Key:
+    """A variable or an attribute, whatever it was bound to last."""
+    key = spelled_out(key)
+    if key[:1] in (("variable",), ("param",), ("local",), ("global",)):
+        return ("local", "" if key[1] == "<module>" else key[1], key[2])
+    if key[:1] == ("attribute",):
+        return ("attribute", place_of(key[1]), key[2])
+    return key
 
 
 def named_parts(key: Key) -> frozenset[Key]:
