@@ -21,7 +21,7 @@ from amplint.linter import Result, run_rules, unsuppressed
 from amplint.modules import Modules
 from amplint.rule import Context, Rule, TargetTorch
 
-WATCHED = frozenset(f"AMP{number}" for number in (*range(101, 112), 301, 302))
+WATCHED = frozenset(f"AMP{number}" for number in (*range(101, 112), 116, 301, 302))
 """The faults that running the code can show."""
 WITHHELD = "the fix was withheld"
 COULD_NOT_RUN = "could not be run with stand-ins"

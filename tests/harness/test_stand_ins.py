@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from runs import FIXTURES
 
-from amplint.harness.standins import NothingToRun, rehearse
+from amplint.harness.standins import NothingToRun, rehearsal, rehearse
 from amplint.harness.standins.command import main
 from amplint.harness.standins.guard import Refused, guard
 
@@ -99,6 +99,106 @@ def test_gradients_flow_only_where_the_program_lets_them() -> None:
     """
     assert codes(source) == set()
     assert codes(source.replace("scaler.step(opt_g)", "opt_g.step()")) == {("AMP101", 14)}
+
+
+SHOWN = {
+    "a number that has a default may be another": """
+        import torch
+
+        def train(model, loader, optimizer, scaler, max_norm=0.0):
+            for x in loader:
+                scaler.scale(model(x)).backward()
+                if max_norm > 0:
+                    torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm)  # AMP103
+                scaler.step(optimizer)
+                scaler.update()
+    """,
+    "clipping by timm": """
+        from timm.utils import dispatch_clip_grad
+
+        def train(model, loader, optimizer, scaler):
+            for x in loader:
+                scaler.scale(model(x)).backward()
+                dispatch_clip_grad(model.parameters(), 1.0)  # AMP103
+                scaler.step(optimizer)
+                scaler.update()
+    """,
+    "a method is called again": """
+        import torch
+
+        class Engine:
+            def __init__(self, model):
+                self.optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+                self.scaler = torch.amp.GradScaler("cuda")
+
+            def train_batch(self, loss):
+                self.scaler.scale(loss).backward()
+                self.scaler.step(self.optimizer)  # AMP102
+    """,
+    "a gradient becomes something unknown": """
+        import torch
+
+        def train(model, loader, optimizer, scaler, sigma):
+            for x in loader:
+                scaler.scale(model(x)).backward()
+                for p in model.parameters():
+                    p.grad = p.grad + sigma * torch.randn_like(p.grad)  # AMP104
+                scaler.step(optimizer)
+                scaler.update()
+    """,
+    "a scaler that scales nothing": """
+        def train(model, loader, optimizer, scaler):
+            batches = iter(loader)
+            for _ in range(len(loader)):
+                batch = {key: value.cuda() for key, value in next(batches).items()}
+                model(batch["input_ids"]).backward()  # AMP105
+                scaler.step(optimizer)
+                scaler.update()
+    """,
+    "a schedule": """
+        import torch
+
+        def train(model, loader, scaler):
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            schedule = torch.optim.lr_scheduler.StepLR(optimizer, 1)
+            for x in loader:
+                scaler.scale(model(x)).backward()
+                schedule.step()  # AMP116
+                scaler.step(optimizer)
+                scaler.update()
+                optimizer.zero_grad()
+    """,
+    "an object below itself": """
+        def train(model, loader, optimizer, scaler):
+            model.head.model = model
+            for x in loader:
+                scaler.scale(model(x)).backward()
+                optimizer.step()  # AMP101
+    """,
+    "checks that fail come first": """
+        def train(model, loader, optimizer, scaler, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p):
+            for bad in (a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p):
+                if bad:
+                    raise ValueError(bad)
+            for x in loader:
+                scaler.scale(model(x)).backward()
+                optimizer.step()  # AMP101
+    """,
+}
+
+
+@pytest.mark.parametrize("source", SHOWN.values(), ids=SHOWN)
+def test_what_training_code_is_made_of(source: str) -> None:
+    rows = list(enumerate(source.splitlines(), 1))
+    expected = {(line.rpartition("# ")[2], row) for row, line in rows if "# AMP" in line}
+    assert expected <= codes(source)
+
+
+def test_one_path_that_goes_on_for_ever_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rehearsal, "MAX_SECONDS", 0.1)
+    monkeypatch.setattr(rehearsal, "GRACE", 0.1)
+    (run,) = rehearse("def train(optimizer):\n    optimizer.step(sum(map(lambda n: 0, range(10**12))))\n", "loop.py")
+    assert run.obstacle == "it takes too long"
 
 
 RUNNABLE = [

@@ -16,6 +16,8 @@ class Decisions:
 
     def __init__(self, told: tuple[bool, ...] = ()) -> None:
         self.taken: list[bool] = []
+        self.failed = False
+        """Whether the run did not get to its end."""
         self._told = told
         self._known: dict[Hashable, bool] = {}
         self._last: dict[Hashable, bool] = {}
@@ -33,7 +35,10 @@ class Decisions:
 
 
 class Exploration:
-    """Yields :class:`Decisions` for one run after another: fewest deviations first, at most ``limit`` of them."""
+    """Yields :class:`Decisions` for one run after another: fewest deviations first, at most ``limit`` of them.
+
+    What a run decided last before it failed is turned around at once: it is the likeliest reason.
+    """
 
     def __init__(self, limit: int = MAX_RUNS) -> None:
         self._limit = limit
@@ -51,5 +56,9 @@ class Exploration:
             taken = decisions.taken
             self.complete &= len(taken) <= MAX_DECISIONS
             for turned in range(len(told), min(len(taken), MAX_DECISIONS)):
-                waiting.append((*taken[:turned], not taken[turned]))
+                other = (*taken[:turned], not taken[turned])
+                if decisions.failed and turned == len(taken) - 1:
+                    waiting.appendleft(other)
+                else:
+                    waiting.append(other)
         self.complete &= not waiting

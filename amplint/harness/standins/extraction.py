@@ -44,6 +44,7 @@ class Extract:
     """What a file has for running its training loops."""
 
     filename: str
+    text: str
     roots: tuple[Root, ...]
     code: CodeType
     """Defines the functions and classes; runs none of them."""
@@ -55,6 +56,11 @@ class Extract:
     optimizers: frozenset[str]
     methods: dict[str, str] = field(default_factory=dict)
     """Qualified name of a method -> how it is bound: to an instance, its class or nothing."""
+
+    def around(self, row: int) -> list[Root]:
+        """The functions with ``row`` in them, or else the module itself."""
+        around = [root for root in self.roots if row in root.rows]
+        return [root for root in around if root.name != MODULE] or around
 
 
 def extract(text: str, filename: str, wanted: str | None = None) -> Extract:
@@ -92,7 +98,7 @@ def extract(text: str, filename: str, wanted: str | None = None) -> Extract:
     names = frozenset(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
     code = _compiled(rewriter, definitions, filename)
     module_code = _compiled(rewriter, _whole(tree, kept_classes | helpers), filename) if module else None
-    return Extract(filename, tuple(roots), code, module_code, names, scalers, optimizers, methods)
+    return Extract(filename, text, tuple(roots), code, module_code, names, scalers, optimizers, methods)
 
 
 def _functions(tree: ast.Module) -> Iterator[tuple[str, Function]]:
@@ -172,7 +178,11 @@ def _roles(tree: ast.Module) -> tuple[frozenset[str], frozenset[str]]:
     """The names that the file uses as gradient scalers and as optimizers."""
     used: dict[str, set[str]] = {}
     stepped: dict[str, set[str]] = {}
+    made: set[str] = set()
     for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+            if name_of(node.value.func) == "GradScaler":
+                made |= {name_of(target) for target in node.targets}
         if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
             continue
         name = name_of(node.func.value)
@@ -183,7 +193,9 @@ def _roles(tree: ast.Module) -> tuple[frozenset[str], frozenset[str]]:
     scalers = {
         name
         for name, methods in used.items()
-        if "unscale_" in methods or ("scale" in methods and (methods & {"step", "update"} or "scaler" in name.lower()))
+        if "unscale_" in methods
+        or ("scale" in methods and (methods & {"step", "update"} or "scaler" in name.lower()))
+        or (name in stepped and "update" in methods and (name in made or "scaler" in name.lower()))
     }
     optimizers = {optimizer for scaler in scalers for optimizer in stepped.get(scaler, ()) if optimizer}
     optimizers |= {name for name, methods in used.items() if {"step", "zero_grad"} <= methods and is_optimizer(name)}
@@ -298,6 +310,16 @@ class _Rewriter(ast.NodeTransformer):
             shape = _shape(target)
             if shape is not None:
                 node.value = _call_helper("unpack", node.value, node.value, _constant(shape))
+        return self._filled(node, node.targets)
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> Any:
+        self.generic_visit(node)
+        return self._filled(node, [node.target])
+
+    def _filled(self, node: Any, targets: list[ast.expr]) -> Any:
+        """A gradient must be a tensor."""
+        if any(isinstance(target, ast.Attribute) and target.attr == "grad" for target in targets):
+            node.value = _call_helper("tensor", node.value, node.value)
         return node
 
     def _visit_loop(self, node: Any) -> Any:

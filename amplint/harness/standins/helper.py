@@ -107,10 +107,14 @@ class Helper:
         try:
             return values[index]
         except LookupError:
-            if isinstance(values, dict) and not isinstance(index, StandIn):
+            if isinstance(values, dict) and not any(isinstance(key, StandIn) for key in (index, *values)):
                 raise
             rest = list(values.values() if isinstance(values, dict) else values)
             return rest[-1] if rest else self._world.combined("element", (index,))
+
+    def tensor(self, value: Any) -> Any:
+        """``value``, or a number where it is not known: what becomes a gradient must be real."""
+        return torch.ones(()) if isinstance(value, StandIn) else value
 
     def is_none(self, value: Any) -> bool:
         """``value is None``: undecided where nothing is known of it."""
@@ -233,7 +237,9 @@ def _torch_name(world: World, name: str) -> Any:
         return world.scaler
     if name.startswith("torch.optim.") and last[:1].isupper() and "lr_scheduler" not in name and last != "Optimizer":
         return world.optimizer
-    if name in ("torch.autograd.backward",):
+    if name.startswith("torch.optim.lr_scheduler.") and last[:1].isupper():
+        return world.scheduler
+    if name == "torch.autograd.backward":
         return lambda tensors, *args, **kwargs: world.backward(
             tensors if isinstance(tensors, (list, tuple)) else [tensors]
         )
@@ -339,7 +345,11 @@ def _builtins(world: World) -> dict[str, Any]:
         for number, value in enumerate(values):
             yield world.fresh(root, "count", first + number), value
 
+    def iterator(values: Any, *sentinel: Any) -> Any:
+        return world.fresh(values, "iter") if isinstance(values, StandIn) else iter(values, *sentinel)
+
     replaced: dict[str, Any] = {
+        "iter": iterator,
         "__import__": import_module,
         "print": lambda *args, **kwargs: None,
         "exit": leave,

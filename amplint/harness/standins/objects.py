@@ -126,23 +126,22 @@ class StandIn:
         while part is not None:
             found.add(part._si_parameter())
             part = part._si_parent
-        waiting = [self]
-        while waiting:
-            for child in waiting.pop()._si_attributes.values():
-                if isinstance(child, StandIn) and child._si_parent is not None:
-                    found.add(child._si_parameter())
-                    waiting.append(child)
+        found.update(child._si_parameter() for child in self._si_parts())
         return found
 
     def _si_modules(self) -> Iterator[Source]:
         """The parameters of those of its parts whose parameters were asked for."""
-        waiting = [self]
+        return (child._si_parameter() for child in self._si_parts() if child._si_module)
+
+    def _si_parts(self) -> Iterator[StandIn]:
+        """What was reached from this object, directly or not; a program may hang an object below itself."""
+        waiting, met = [self], {id(self)}
         while waiting:
             for child in waiting.pop()._si_attributes.values():
-                if isinstance(child, StandIn) and child._si_parent is not None:
+                if isinstance(child, StandIn) and child._si_parent is not None and id(child) not in met:
+                    met.add(id(child))
                     waiting.append(child)
-                    if child._si_module:
-                        yield child._si_parameter()
+                    yield child
 
     # Attributes and items
 

@@ -7,15 +7,16 @@ from collections import Counter
 from amplint.documents import Document
 from amplint.findings import Finding
 from amplint.fixer import COULD_NOT_RUN, WATCHED, WITHHELD
-from amplint.harness.standins.extraction import NothingToRun
-from amplint.harness.standins.rehearsal import Rehearsal, rehearse
+from amplint.harness.standins.extraction import Extract, NothingToRun, Root, extract
+from amplint.harness.standins.rehearsal import Rehearsal, run_root
 
 
 class Prover:
     """Runs code before and after its fixes with stand-ins."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, range | None], list[Rehearsal]] = {}
+        self._last: Extract | None = None
+        self._known: dict[Root, Rehearsal] = {}
 
     def object_to(self, before: Document, after: Document, finding: Finding) -> str | None:
         """Why the fix that makes ``after`` of ``before`` should not be applied; None where running shows it right.
@@ -31,8 +32,10 @@ class Prover:
         row = finding.start.row
         tried: list[Rehearsal] = []
         try:
-            for rows in (range(row, row + 1), None):  # the function itself, or else any that may call it
-                tried = self._rehearsed(before, rows)
+            cut = self._cut(before)
+            around = cut.around(row)
+            for roots in (around, [root for root in cut.roots if root not in around]):
+                tried += [self._rehearsed(cut, root) for root in roots]
                 if any(_codes(run)[finding.code] for run in tried):
                     break
         except NothingToRun as error:
@@ -45,21 +48,29 @@ class Prover:
             return "run with stand-ins, the code did not show the fault"
         for run in faulty:
             try:
-                fixed = rehearse(after.text, after.filename, run.root.name)
+                fixed = self._fixed(after, run.root.name)
             except NothingToRun as error:
                 return f"the fixed code {COULD_NOT_RUN}: {error}"
-            objection = _compare(run, fixed[0], finding.code)
+            objection = _compare(run, fixed, finding.code)
             if objection:
                 return objection
         return None
 
-    def _rehearsed(self, document: Document, rows: range | None) -> list[Rehearsal]:
-        key = document.text, rows
-        if key not in self._known:
-            if len(self._known) > 8:
-                self._known.clear()
-            self._known[key] = rehearse(document.text, document.filename, rows=rows)
-        return self._known[key]
+    @staticmethod
+    def _fixed(document: Document, name: str) -> Rehearsal:
+        cut = extract(document.text, document.filename, name)
+        return run_root(cut, cut.roots[0])
+
+    def _cut(self, document: Document) -> Extract:
+        if self._last is None or (self._last.text, self._last.filename) != (document.text, document.filename):
+            self._last = extract(document.text, document.filename)
+            self._known.clear()
+        return self._last
+
+    def _rehearsed(self, cut: Extract, root: Root) -> Rehearsal:
+        if root not in self._known:
+            self._known[root] = run_root(cut, root)
+        return self._known[root]
 
 
 def _codes(run: Rehearsal) -> Counter[str]:

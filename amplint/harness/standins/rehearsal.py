@@ -6,6 +6,7 @@ import contextlib
 import inspect
 import linecache
 import sys
+import threading
 import time
 import warnings
 from collections import Counter
@@ -20,11 +21,16 @@ from amplint.harness.standins.guard import Refused, guard
 from amplint.harness.standins.helper import Namespace
 from amplint.harness.standins.objects import PathEnds, StandIn
 from amplint.harness.standins.world import LearntMore, Memory, World, items_of
+from amplint.harness.time_limit import TimeLimitReached, time_limit
 from amplint.harness.virtual_cuda import virtual_cuda
 from amplint.harness.watch import Observation, Report, watch
 
 MAX_SECONDS = 6.0
 """Time for one function."""
+GRACE = 4.0
+"""Time for a path that goes on when that is over."""
+CALLS = 2
+"""How often a method is called: an object keeps its scaler from one call to the next."""
 
 
 @dataclass
@@ -53,20 +59,20 @@ class Rehearsal:
         return self.ends.most_common(1)[0][0] if self.ends else "nothing of it could be run"
 
 
-def rehearse(text: str, filename: str, wanted: str | None = None, rows: range | None = None) -> list[Rehearsal]:
-    """Run the training loops of ``text``, or only the function that is ``wanted``, or those that reach over ``rows``.
+def rehearse(text: str, filename: str, wanted: str | None = None) -> list[Rehearsal]:
+    """Run the training loops of ``text``, or only the function that is ``wanted``.
 
     No module of the user's is imported, and no file, network or process is reached. Raises
     :class:`amplint.harness.standins.extraction.NothingToRun`.
     """
     cut = extract(text, filename, wanted)
-    roots = [root for root in cut.roots if rows is None or _overlap(root.rows, rows)]
-    with _quiet(text, filename):
-        return [_rehearse(cut, root) for root in roots]
+    return [run_root(cut, root) for root in cut.roots]
 
 
-def _overlap(rows: range, others: range) -> bool:
-    return rows.start < others.stop and others.start < rows.stop
+def run_root(cut: Extract, root: Root) -> Rehearsal:
+    """Run one function of a file."""
+    with _quiet(cut.text, cut.filename):
+        return _rehearse(cut, root)
 
 
 @contextlib.contextmanager
@@ -89,6 +95,16 @@ def _quiet(text: str, filename: str) -> Any:
 
 def _rehearse(cut: Extract, root: Root) -> Rehearsal:
     result = Rehearsal(root)
+    try:
+        with time_limit(MAX_SECONDS + GRACE if threading.current_thread() is threading.main_thread() else None):
+            return _explore(cut, root, result)
+    except TimeLimitReached:  # one path alone
+        result.ends["it takes too long"] += 1
+        result.complete = False
+        return result
+
+
+def _explore(cut: Extract, root: Root, result: Rehearsal) -> Rehearsal:
     memory = Memory()
     deadline = time.monotonic() + MAX_SECONDS
     while True:
@@ -101,7 +117,7 @@ def _rehearse(cut: Extract, root: Root) -> Rehearsal:
                     break
         except LearntMore:  # what goes on for too long begins no more
             if time.monotonic() < deadline:
-                result = Rehearsal(root)
+                vars(result).update(vars(Rehearsal(root)))
                 continue
         result.complete = exploration.complete
         return result
@@ -130,6 +146,7 @@ def _run(cut: Extract, root: Root, decisions: Decisions, memory: Memory, result:
     result.steps += report.steps + report.skipped_steps
     if end:
         result.ends[end] += 1
+        decisions.failed = True
     for seen in report.findings:
         if seen.filename == cut.filename:
             key = (seen.code, seen.row, seen.column)
@@ -155,7 +172,9 @@ def _call(cut: Extract, root: Root, namespace: dict[str, Any], world: World) -> 
     if name == "__init__":
         _invoke(cls, None, world)
     elif binding == "method":
-        _finish(_invoke(vars(cls)[name], _instance(cls, world), world))
+        instance = _instance(cls, world)
+        for _ in range(CALLS):
+            _finish(_invoke(vars(cls)[name], instance, world))
     elif binding == "property":
         getattr(_instance(cls, world), name)
     else:

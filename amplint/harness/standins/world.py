@@ -8,7 +8,9 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any
 
 import torch
+from torch.optim.lr_scheduler import LambdaLR, LRScheduler
 
+from amplint.flow.vocabulary import CLIP_FUNCTIONS
 from amplint.harness.sites import AMPLINT
 from amplint.harness.standins.decisions import Decisions
 from amplint.harness.standins.extraction import Extract, is_optimizer
@@ -26,6 +28,8 @@ from amplint.harness.standins.objects import (
 
 MAX_OPERATIONS = 20_000
 """Calls and operations of one run; a loop that goes on for ever ends there."""
+
+_CLIPPING_NAMES = frozenset(name.rpartition(".")[2] for name in CLIP_FUNCTIONS)
 
 SCALERS = 4
 """Scalers that are there before a run begins, as far as its code is concerned."""
@@ -109,8 +113,9 @@ class World:
         return value._si_real is not None or value._si_name in self._extract.scalers | self._extract.optimizers
 
     def argument(self, name: str, default: Any, optional: bool) -> Any:
-        """What a function is called with: a default that is a plain setting may be left as it is."""
-        if optional and default is not None and name not in self._extract.scalers | self._extract.optimizers:
+        """What a function is called with: a default may be left as it is, and a number or flag be another one."""
+        plain = default is not None and name not in self._extract.scalers | self._extract.optimizers
+        if optional and plain and (not isinstance(default, (bool, int, float)) or self.decide(("default", name))):
             return default
         made = StandIn(self, ("argument", name), name)
         self._give_role(made)
@@ -202,6 +207,8 @@ class World:
                 return answer
         if name in _LEAVING:
             raise PathEnds("it exits")
+        if name in _CLIPPING_NAMES and ".".join([*function._si_names()][::-1]) in CLIP_FUNCTIONS:
+            return self.clip(torch.nn.utils.clip_grad_norm_, args, kwargs)
         sources = self.gathered((*args, *kwargs.values()))
         if torch.is_grad_enabled():
             sources |= frozenset(function._si_family()) | function._si_sources
@@ -225,6 +232,8 @@ class World:
                 wanted = (*args, *kwargs.values(), True)[0]
                 base._si_parameter().tensor.requires_grad_(wanted is True)
             return base
+        if name == "step" and isinstance(base._si_real, LRScheduler):
+            return base._si_real.step()
         if self._acts_as_scaler(base, name, args):
             return self._scaler_method(base, name, args, kwargs)
         if self._acts_as_optimizer(base, name):
@@ -278,6 +287,8 @@ class World:
             return self._scaled(real, outputs)
         if name in ("unscale_", "step"):
             given = (*args, *kwargs.values())
+            if given[0] is None or isinstance(given[0], StandIn) and isinstance(given[0]._si_real, LRScheduler):
+                return getattr(real, name)(given[0] and given[0]._si_real)  # which PyTorch rejects
             optimizer = self.real_optimizer(given[0])
             self._look_for_gradients(real, optimizer)
             if name == "unscale_":
@@ -287,7 +298,7 @@ class World:
             return self._result(base, name)
         if name == "update":
             new = next((value for value in (*args, *kwargs.values()) if value is not None), None)
-            real.update() if new is None else real.update(256.0)
+            real.update() if new is None else real.update(new if type(new) is int else 256.0)
             return None
         if name == "is_enabled":
             return real.is_enabled()
@@ -340,6 +351,13 @@ class World:
         self._built.append(real)
         self._fresh += 1
         return StandIn(self, ("optimizer", self._fresh), "optimizer", real=real)
+
+    def scheduler(self, *args: Any, **kwargs: Any) -> StandIn:
+        """A schedule of learning rates that the program builds."""
+        optimizer = (*args, *kwargs.values())[0]
+        self._fresh += 1
+        real = LambdaLR(self.real_optimizer(optimizer), lambda _: 1.0)
+        return StandIn(self, ("scheduler", self._fresh), "scheduler", real=real)
 
     def parameters_in(self, values: Iterable[Any]) -> list[torch.Tensor]:
         """The parameters that were handed over, through stand-ins too, each once."""
@@ -400,11 +418,10 @@ class World:
         real = self.real_optimizer(base)
         if name == "step":
             closure = next((value for value in (*args, *kwargs.values()) if callable(value)), None)
-            if closure is None or isinstance(closure, StandIn):
-                real.step()
-            else:
-                real.step(closure)
-            return self._result(base, name)
+            if closure is not None:
+                real.step(closure if not isinstance(closure, StandIn) else None)
+                return self._result(base, name)
+            return real.step()
         if name == "zero_grad":
             to_none = next((value for value in (*args, *kwargs.values())), True)
             real.zero_grad(set_to_none=to_none is not False)
