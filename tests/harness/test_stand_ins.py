@@ -168,6 +168,39 @@ SHOWN = {
                 scaler.update()
                 optimizer.zero_grad()
     """,
+    "a function made for others": """
+        def create_trainer(model, optimizer, scaler):
+            def train_step(engine, batch):
+                scaler.scale(model(batch)).backward()
+                optimizer.step()  # AMP101
+
+            return Engine(train_step)
+    """,
+    "parameters chosen by name": """
+        def train(model, loader, scaler):
+            chosen = []
+            for name, parameter in model.named_parameters():
+                parameter.requires_grad = "head" in name
+                if parameter.requires_grad:
+                    chosen.append(parameter)
+            if len(chosen) == 0:
+                raise ValueError("nothing to train in %s, %s" % (model,))
+            optimizer = FusedAdam(chosen)
+            for x in loader:
+                scaler.scale(model(x)).backward()
+                optimizer.step()  # AMP101
+    """,
+    "a scaler that somebody made": """
+        from torch.cuda.amp import GradScaler
+
+        def train(args, loader):
+            model, optimizer, scaler = build(args)
+            for x in loader:
+                if len(x) == 0:
+                    continue
+                scaler.scale(model(x)).backward()
+                optimizer.step()  # AMP101
+    """,
     "an object below itself": """
         def train(model, loader, optimizer, scaler):
             model.head.model = model

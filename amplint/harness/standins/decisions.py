@@ -12,7 +12,7 @@ MAX_DECISIONS = 400
 
 
 class Decisions:
-    """What one run decides: first as it is told to, then as it decided before, then yes."""
+    """What one run decides: first as it is told to, then as it decided before, then as is likely."""
 
     def __init__(self, told: tuple[bool, ...] = ()) -> None:
         self.taken: list[bool] = []
@@ -22,13 +22,13 @@ class Decisions:
         self._known: dict[Hashable, bool] = {}
         self._last: dict[Hashable, bool] = {}
 
-    def decide(self, condition: Hashable, place: Hashable) -> bool:
+    def decide(self, condition: Hashable, place: Hashable, likely: bool = True) -> bool:
         """Whether ``condition`` holds: the same answer each time; asked anew at a ``place``, the last one there."""
         known = self._known.get(condition)
         if known is not None:
             return known
         number = len(self.taken)
-        answer = self._told[number] if number < len(self._told) else self._last.get(place, True)
+        answer = self._told[number] if number < len(self._told) else self._last.get(place, likely)
         self._known[condition] = self._last[place] = answer
         self.taken.append(answer)
         return answer

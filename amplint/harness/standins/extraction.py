@@ -18,7 +18,8 @@ MODULE = "<module>"
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-_RELEVANT = frozenset({"backward", "unscale_", "step", "scale"})
+RELEVANT = frozenset({"backward", "unscale_", "step", "scale"})
+"""What a function that trains calls."""
 _KEPT_DECORATORS = re.compile(
     r"(?:^|\.)(?:staticmethod|classmethod|property|cached_property|setter|no_grad|enable_grad|inference_mode|autocast|"
     r"contextmanager)$"
@@ -76,7 +77,7 @@ def extract(text: str, filename: str, wanted: str | None = None) -> Extract:
     relevant = _relevant(functions)
     classes = _classes_of(tree, relevant)
     loose = [statement for statement in tree.body if not isinstance(statement, (*_FUNCTIONS, ast.ClassDef))]
-    module = _calls(loose) & (_RELEVANT | {name.rpartition(".")[2] for name in relevant})
+    module = _calls(loose) & (RELEVANT | {name.rpartition(".")[2] for name in relevant})
     roots = [Root(name, _rows(function)) for name, function in functions.items() if name in relevant]
     if module:
         roots.append(Root(MODULE, range(1, text.count("\n") + 2)))
@@ -91,7 +92,7 @@ def extract(text: str, filename: str, wanted: str | None = None) -> Extract:
     kept_classes = set(classes)
     helpers = {name for name, function in functions.items() if name in relevant or _touches_training(function)}
     definitions = _definitions(tree, kept_classes, helpers)
-    rewriter = _Rewriter(kept_classes)
+    rewriter = _Rewriter(kept_classes, scalers | optimizers)
     methods = {
         name: _binding(function) for name, function in functions.items() if "." in name and "<locals>" not in name
     }
@@ -119,7 +120,7 @@ def _functions(tree: ast.Module) -> Iterator[tuple[str, Function]]:
 def _relevant(functions: dict[str, Function]) -> set[str]:
     """The functions that train, and those that call them."""
     called = {name: _calls(function.body) for name, function in functions.items()}
-    relevant = {name for name, calls in called.items() if calls & _RELEVANT}
+    relevant = {name for name, calls in called.items() if calls & RELEVANT}
     while True:
         short = {name.rpartition(".")[2] for name in relevant} - {"__init__", "forward", "__call__"}
         more = {name for name, calls in called.items() if name not in relevant and calls & short}
@@ -259,11 +260,16 @@ def _compiled(rewriter: _Rewriter, statements: list[ast.stmt], filename: str) ->
     return compile(module, filename, "exec", dont_inherit=True)
 
 
+_REAL_ATTRIBUTES = {"grad": "tensor", "requires_grad": "truth"}
+"""Attributes of tensors -> what makes something real of their values."""
+
+
 class _Rewriter(ast.NodeTransformer):
     """Puts the helper where Python would insist on real things."""
 
-    def __init__(self, classes: set[str]) -> None:
+    def __init__(self, classes: set[str], roles: frozenset[str]) -> None:
         self._classes = classes
+        self._roles = roles
         self._loops = 0
 
     # Definitions
@@ -307,24 +313,37 @@ class _Rewriter(ast.NodeTransformer):
     def visit_Assign(self, node: ast.Assign) -> Any:
         self.generic_visit(node)
         for target in node.targets:
-            shape = _shape(target)
+            shape = self._shape(target)
             if shape is not None:
                 node.value = _call_helper("unpack", node.value, node.value, _constant(shape))
         return self._filled(node, node.targets)
+
+    def _shape(self, target: ast.expr) -> Any:
+        """How a target unpacks: None for not at all, ``*`` for what takes the rest, a tuple of shapes.
+
+        A name stands for itself where it says what it is the name of.
+        """
+        if isinstance(target, ast.Starred):
+            return "*"
+        if isinstance(target, (ast.Tuple, ast.List)):
+            return tuple(map(self._shape, target.elts))
+        name = name_of(target) if isinstance(target, (ast.Name, ast.Attribute)) else ""
+        return name if name in self._roles or is_optimizer(name) else None
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
         self.generic_visit(node)
         return self._filled(node, [node.target])
 
     def _filled(self, node: Any, targets: list[ast.expr]) -> Any:
-        """A gradient must be a tensor."""
-        if any(isinstance(target, ast.Attribute) and target.attr == "grad" for target in targets):
-            node.value = _call_helper("tensor", node.value, node.value)
+        """What becomes an attribute of a real tensor must be real."""
+        for target in targets:
+            if isinstance(target, ast.Attribute) and target.attr in _REAL_ATTRIBUTES:
+                node.value = _call_helper(_REAL_ATTRIBUTES[target.attr], node.value, node.value)
         return node
 
     def _visit_loop(self, node: Any) -> Any:
         self.generic_visit(node)
-        node.iter = _call_helper("items", node.iter, node.iter, _constant(_shape(node.target)))
+        node.iter = _call_helper("items", node.iter, node.iter, _constant(self._shape(node.target)))
         if isinstance(node, ast.AsyncFor):
             return ast.copy_location(ast.For(node.target, node.iter, node.body, node.orelse), node)
         return node
@@ -333,7 +352,7 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_comprehension(self, node: ast.comprehension) -> Any:
         self.generic_visit(node)
-        node.iter = _call_helper("all_items", node.iter, node.iter, _constant(_shape(node.target)))
+        node.iter = _call_helper("all_items", node.iter, node.iter, _constant(self._shape(node.target)))
         node.is_async = 0
         return node
 
@@ -406,12 +425,3 @@ def _constant(value: Any) -> ast.expr:
     if isinstance(value, tuple):
         return ast.Tuple([_constant(part) for part in value], ast.Load())
     return ast.Constant(value)
-
-
-def _shape(target: ast.expr) -> Any:
-    """How a target unpacks: None for not at all, ``*`` for what takes the rest, a tuple of shapes."""
-    if isinstance(target, ast.Starred):
-        return "*"
-    if isinstance(target, (ast.Tuple, ast.List)):
-        return tuple(_shape(part) for part in target.elts)
-    return None

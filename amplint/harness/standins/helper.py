@@ -53,6 +53,8 @@ class Helper:
         """``value`` in ``shape``, where it does not say by itself how many parts it has."""
         if shape is None or shape == "*":
             return value
+        if isinstance(shape, str):
+            return self._world.named(value, shape)
         if isinstance(value, StandIn):
             value = [value[number] for number in range(len(shape))]
             return [
@@ -88,6 +90,8 @@ class Helper:
     def call(self, function: Any, *args: Any, **kwargs: Any) -> Any:
         """``function(...)``; what Python's own functions cannot do with stand-ins has an unknown result."""
         self._world.tick()
+        if function is len and isinstance(args[0], StandIn):
+            return self._world.length(args[0])
         if not isinstance(function, _PLAIN_BUILTINS) and function not in _TYPES:
             return function(*args, **kwargs)
         try:
@@ -99,8 +103,13 @@ class Helper:
             raise
 
     def modulo(self, left: Any, right: Any) -> Any:
-        """``left % right``: of a count, it may be anything at any time."""
-        return left % right
+        """``left % right``: a text that cannot be filled stays as it is."""
+        if not isinstance(left, str):
+            return left % right
+        try:
+            return left % right
+        except (TypeError, ValueError, LookupError):
+            return left
 
     def element(self, values: Any, index: Any) -> Any:
         """``values[index]``, or another of them where a list has been cut short or the index is not known."""
@@ -115,6 +124,10 @@ class Helper:
     def tensor(self, value: Any) -> Any:
         """``value``, or a number where it is not known: what becomes a gradient must be real."""
         return torch.ones(()) if isinstance(value, StandIn) else value
+
+    def truth(self, value: Any) -> Any:
+        """``value``, decided where it is not known."""
+        return bool(value) if isinstance(value, StandIn) else value
 
     def is_none(self, value: Any) -> bool:
         """``value is None``: undecided where nothing is known of it."""
@@ -259,7 +272,8 @@ def _torch_name(world: World, name: str) -> Any:
 def _autocast(*args: Any, **kwargs: Any) -> Any:
     """A region as far as it can be known."""
     dtype = next((value for value in (*args, *kwargs.values()) if isinstance(value, torch.dtype)), torch.float16)
-    enabled = bool(kwargs.get("enabled", True))
+    enabled = kwargs.get("enabled", True)
+    enabled = enabled._si_truth() if isinstance(enabled, StandIn) else bool(enabled)
     return torch.autocast("cuda", dtype=dtype, enabled=enabled)
 
 

@@ -218,8 +218,12 @@ class StandIn:
 
     # Numbers, text and truth
 
+    def _si_truth(self, likely: bool = True) -> bool:
+        """Whether it is true, and where nothing is decided yet, rather ``likely`` than not."""
+        return self._si_world.decide(self._si_key, likely)
+
     def __bool__(self) -> bool:
-        return self._si_world.decide(self._si_key)
+        return self._si_truth()
 
     def __index__(self) -> int:
         return self._si_value or 0

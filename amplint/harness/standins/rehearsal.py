@@ -20,7 +20,7 @@ from amplint.harness.standins.extraction import MODULE, Extract, Root, extract
 from amplint.harness.standins.guard import Refused, guard
 from amplint.harness.standins.helper import Namespace
 from amplint.harness.standins.objects import PathEnds, StandIn
-from amplint.harness.standins.world import LearntMore, Memory, World, items_of
+from amplint.harness.standins.world import CALLS, LearntMore, Memory, World, items_of
 from amplint.harness.time_limit import TimeLimitReached, time_limit
 from amplint.harness.virtual_cuda import virtual_cuda
 from amplint.harness.watch import Observation, Report, watch
@@ -29,8 +29,6 @@ MAX_SECONDS = 6.0
 """Time for one function."""
 GRACE = 4.0
 """Time for a path that goes on when that is over."""
-CALLS = 2
-"""How often a method is called: an object keeps its scaler from one call to the next."""
 
 
 @dataclass
@@ -165,54 +163,36 @@ def _call(cut: Extract, root: Root, namespace: dict[str, Any], world: World) -> 
     exec(cut.code, namespace)
     owner, _, name = root.name.rpartition(".")
     if not owner:
-        _finish(_invoke(namespace[name], None, world))
+        _finish(world.invoke(namespace[name]), world)
         return
     cls = namespace[owner]
     binding = cut.methods.get(root.name, "method")
     if name == "__init__":
-        _invoke(cls, None, world)
+        world.invoke(cls)
     elif binding == "method":
         instance = _instance(cls, world)
         for _ in range(CALLS):
-            _finish(_invoke(vars(cls)[name], instance, world))
+            _finish(world.invoke(vars(cls)[name], instance), world)
     elif binding == "property":
         getattr(_instance(cls, world), name)
     else:
-        _finish(_invoke(getattr(cls, name), None, world))
+        _finish(world.invoke(getattr(cls, name)), world)
 
 
 def _instance(cls: Any, world: World) -> Any:
     """An object of the program's class, made as the class says as far as that can be run."""
     world.preparing = True
     try:
-        return _invoke(cls, None, world)
+        return world.invoke(cls)
     except (PathEnds, Exception):
         return cls.__new__(cls)
     finally:
         world.preparing = False
 
 
-def _invoke(function: Any, instance: Any, world: World) -> Any:
-    """Call ``function`` with stand-ins for what it has no default of; those that it has may be anything as well."""
-    parameters = list(inspect.signature(function).parameters.values())
-    args: list[Any] = []
-    kwargs: dict[str, Any] = {}
-    if instance is not None:
-        args.append(instance)
-        parameters = parameters[1:]
-    for parameter in parameters:
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            continue
-        made = world.argument(parameter.name, parameter.default, parameter.default is not parameter.empty)
-        if parameter.kind is parameter.KEYWORD_ONLY:
-            kwargs[parameter.name] = made
-        else:
-            args.append(made)
-    return function(*args, **kwargs)
-
-
-def _finish(value: Any) -> None:
-    """Run a generator or a coroutine to its end."""
+def _finish(value: Any, world: World) -> None:
+    """Run a generator or a coroutine to its end, and a function that was made for others."""
+    world.call_back([value])
     if inspect.isgenerator(value):
         for _ in items_of(value):
             pass

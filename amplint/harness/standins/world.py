@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
+import types
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any
 
@@ -13,7 +15,7 @@ from torch.optim.lr_scheduler import LambdaLR, LRScheduler
 from amplint.flow.vocabulary import CLIP_FUNCTIONS
 from amplint.harness.sites import AMPLINT
 from amplint.harness.standins.decisions import Decisions
-from amplint.harness.standins.extraction import Extract, is_optimizer
+from amplint.harness.standins.extraction import RELEVANT, Extract, is_optimizer
 from amplint.harness.standins.objects import (
     _CUTTING,
     _LEAVING,
@@ -29,7 +31,12 @@ from amplint.harness.standins.objects import (
 MAX_OPERATIONS = 20_000
 """Calls and operations of one run; a loop that goes on for ever ends there."""
 
+CALLS = 2
+"""How often a method is called: an object keeps its scaler from one call to the next."""
+
 _CLIPPING_NAMES = frozenset(name.rpartition(".")[2] for name in CLIP_FUNCTIONS)
+
+_OPTIMIZER_CLASSES = re.compile(r"(?i)adam|sgd|lamb\b|lars\b|rmsprop|adagrad|lion\b|adafactor|optimizer$")
 
 SCALERS = 4
 """Scalers that are there before a run begins, as far as its code is concerned."""
@@ -70,6 +77,7 @@ class World:
         self._spare = [torch.amp.GradScaler("cpu", init_scale=256.0) for _ in range(SCALERS)]
         for scaler in self._spare:
             scaler.scale(torch.zeros(()))
+        self._calling: set[types.CodeType] = set()
         self.decided = False
         self.preparing = False
         """Whether what is made now was there before the code that is run begins."""
@@ -96,11 +104,11 @@ class World:
             return tuple(map(self.key_of, value))
         return "real", type(value).__name__
 
-    def decide(self, condition: Hashable) -> bool:
+    def decide(self, condition: Hashable, likely: bool = True) -> bool:
         """Whether a condition on stand-ins holds in this run."""
         self.tick()
         self.decided = True
-        return self._decisions.decide(condition, _place())
+        return self._decisions.decide(condition, _place(), likely)
 
     def tick(self) -> None:
         """Count one more operation; raises :class:`PathEnds` when there have been too many."""
@@ -136,6 +144,19 @@ class World:
         made = StandIn(self, ("name", name), name)
         self._give_role(made)
         return made
+
+    def named(self, value: Any, name: str) -> Any:
+        """``value``, known by ``name`` from here on where it has none of its own."""
+        if isinstance(value, StandIn) and value._si_real is None:
+            parent = value._si_parent
+            if parent is None or ("attribute", parent._si_key, value._si_name) not in self._memory.numbers:
+                object.__setattr__(value, "_si_name", name)
+                self._give_role(value)
+        return value
+
+    def length(self, value: StandIn) -> StandIn:
+        """How many there are of ``value``, as far as conditions are concerned."""
+        return StandIn(self, ("len", value._si_key), "len")
 
     def attribute(self, base: StandIn, name: str) -> Any:
         """``base.name``, asked for the first time."""
@@ -207,8 +228,11 @@ class World:
                 return answer
         if name in _LEAVING:
             raise PathEnds("it exits")
+        self.call_back((*args, *kwargs.values()))
         if name in _CLIPPING_NAMES and ".".join([*function._si_names()][::-1]) in CLIP_FUNCTIONS:
             return self.clip(torch.nn.utils.clip_grad_norm_, args, kwargs)
+        if name[:1].isupper() and _OPTIMIZER_CLASSES.search(name) and self.parameters_in(args[:1]):
+            return self.optimizer(*args, **kwargs)
         sources = self.gathered((*args, *kwargs.values()))
         if torch.is_grad_enabled():
             sources |= frozenset(function._si_family()) | function._si_sources
@@ -219,6 +243,33 @@ class World:
         key = ("call", function._si_key, self.key_of(list(args)), self.key_of(list(kwargs.values())))
         return StandIn(self, key, name, sources)
 
+    def invoke(self, function: Callable[..., Any], instance: Any = None) -> Any:
+        """Call ``function`` with stand-ins for what it has no default of; those that it has may be anything as well."""
+        parameters = list(inspect.signature(function).parameters.values())
+        args: list[Any] = []
+        kwargs: dict[str, Any] = {}
+        if instance is not None:
+            args.append(instance)
+            parameters = parameters[1:]
+        for parameter in parameters:
+            if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+                continue
+            made = self.argument(parameter.name, parameter.default, parameter.default is not parameter.empty)
+            if parameter.kind is parameter.KEYWORD_ONLY:
+                kwargs[parameter.name] = made
+            else:
+                args.append(made)
+        return function(*args, **kwargs)
+
+    def call_back(self, given: Iterable[Any]) -> None:
+        """Whoever is given a function that trains will call it, once a batch."""
+        for function in given:
+            if isinstance(function, types.FunctionType) and RELEVANT.intersection(function.__code__.co_names):
+                if function.__code__ not in self._calling:
+                    self._calling.add(function.__code__)
+                    for _ in range(CALLS):
+                        self.invoke(function)
+
     def _method(self, base: StandIn, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The methods that mean something here; NotImplemented for any other."""
         if name == "backward":
@@ -226,7 +277,7 @@ class World:
         if name in ("parameters", "trainable_parameters", "trainable_params"):
             return [self.adopted(base)]
         if name == "named_parameters":
-            return [("weight", self.adopted(base))]
+            return [(StandIn(self, ("parameter name", base._si_key), "weight"), self.adopted(base))]
         if name in _SELF and not isinstance(base._si_real, torch.amp.GradScaler):
             if name == "requires_grad_":
                 wanted = (*args, *kwargs.values(), True)[0]
@@ -247,7 +298,7 @@ class World:
     def scaler(self, *args: Any, **kwargs: Any) -> StandIn:
         """A gradient scaler that the program builds; on or off as the program says, or as is decided."""
         enabled = kwargs.get("enabled", True)
-        if not bool(enabled):
+        if not (enabled._si_truth() if isinstance(enabled, StandIn) else enabled):
             real = torch.amp.GradScaler("cpu", enabled=False)
         elif self.preparing:
             real = self._existing_scaler()
@@ -556,6 +607,9 @@ class _Not(StandIn):
         super().__init__(world, ("not", inner._si_key))
         object.__setattr__(self, "_si_inner", inner)
 
+    def _si_truth(self, likely: bool = True) -> bool:
+        return not self._si_inner._si_truth(not likely)
+
     def __bool__(self) -> bool:
         return not self._si_inner
 
@@ -594,7 +648,7 @@ def _place() -> Hashable:
     return frame.f_code, frame.f_lasti
 
 
-__all__ = ["ITEMS", "LearntMore", "Memory", "World"]
+__all__ = ["CALLS", "ITEMS", "LearntMore", "Memory", "World"]
 
 
 def items_of(values: Iterable[Any]) -> Iterator[Any]:
