@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
+import sys
 from pathlib import Path
 
 from amplint.config import Configuration
 from amplint.registry import installed
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -56,3 +63,11 @@ def test_every_package_is_shipped() -> None:
     assert set(re.findall(r'"(.*)"', listed[1])) == {
         f"amplint.{name}" if name.startswith("rules") else name for name in names
     }
+
+
+def test_settings_of_editors_can_be_read() -> None:
+    for text in re.findall(r"```json\n(.*?)```", README, re.DOTALL):
+        assert "amplint" in json.dumps(json.loads(text))
+    (helix,) = re.findall(r"```toml\n(# Helix.*?)```", README, re.DOTALL)
+    settings = tomllib.loads(helix)
+    assert set(settings["language"][0]["language-servers"]) == set(settings["language-server"]) == {"amplint"}
