@@ -167,3 +167,34 @@ def test_a_bad_value_of_the_environment_names_its_variable(
     done = inside()
     assert done.returncode == 2
     assert f"Invalid value for the variable {variable}: ".encode() in done.stderr
+
+
+def chain(length: int) -> str:
+    """A scaled backward whose plain step stands behind that many calls."""
+    calls = "".join(f"def call{n}(optimizer):\n    call{n + 1}(optimizer)\n\n\n" for n in range(length))
+    return (
+        f"import torch\n\n\n{calls}def call{length}(optimizer):\n    optimizer.step()\n\n\n"
+        "def train(model, x):\n    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
+        "    scaler = torch.amp.GradScaler('cuda')\n    scaler.scale(model(x).sum()).backward()\n    call0(optimizer)\n"
+    )
+
+
+def test_what_could_not_be_followed_is_counted_in_the_summary(tmp_path: Path, inside: Amplint) -> None:
+    (tmp_path / "chain.py").write_text(chain(9))
+    assert inside("--select", "AMP101").stdout.splitlines()[-1] == b"Found 1 error."
+    (tmp_path / "chain.py").write_text(chain(20))
+    summary = inside("--select", "AMP101").stdout.splitlines()
+    assert summary == [
+        b"All checks passed!",
+        b"1 function is too complex to be followed in full; `--verbose` names it.",
+    ]
+
+
+def test_what_is_nested_too_deeply_is_told_with_its_row(tmp_path: Path, inside: Amplint) -> None:
+    deep = " - ".join(f"x{n}" for n in range(9000))
+    (tmp_path / "sum.py").write_text(f"{chain(0)}\n\nloss = {deep}\n")
+    done = inside("--select", "AMP101", "--output-format", "concise")
+    assert (
+        done.stdout.splitlines()[0]
+        == b"sum.py:15:1: AMP902 The file could not be parsed: the code is nested too deeply"
+    )

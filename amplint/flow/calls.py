@@ -578,6 +578,8 @@ class Calls(Expressions):
         if function.is_generator:  # its body runs between what its caller does
             return [(self.machine.forget_all(path), Unknown(("call", GENERATOR, function.name, site)))]
         if frame.depth >= MAX_DEPTH or id(function) in frame.active:
+            if id(function) not in frame.active:
+                self.machine.left.add(function.name)
             return self.unknown_call(NONE, given, keywords, site, path, function.name)
         self.machine.entered.add(id(function))
         known = (id(function), site, frame.key, tuple(given), tuple(keywords.items()), path, self.machine.muted > 0)

@@ -128,6 +128,7 @@ class Explorer:
         if walk.is_left:
             self.exploration.left.append(function.name)
         machine = walk.machine
+        self.exploration.left += sorted(machine.left)
         self.entered |= machine.entered
         for key, violation in machine.found().items():
             self.found.setdefault(key, violation)

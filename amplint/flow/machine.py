@@ -18,7 +18,7 @@ MAX_STEPS = 6_000
 """Statements run for one root before the explorer leaves it."""
 MAX_PATHS = 8
 """Paths carried side by side before those that differ only in decisions are merged."""
-MAX_DEPTH = 8
+MAX_DEPTH = 12
 """Calls followed into each other."""
 
 
@@ -136,6 +136,8 @@ class Machine:
     """The scalers whose scaled losses were backpropagated."""
     call: int | None = None
     """The last site of the document itself at which a call was followed."""
+    left: set[str] = field(default_factory=set)
+    """The functions that were not followed, because too many calls lead to them."""
     steps: int = 0
     muted: int = 0
     only: str | None = None

@@ -17,7 +17,7 @@ def render(reports: Sequence[Report]) -> str:
     healed = sum(len(report.healed) for report in reports)
     total = remaining + healed
     if not total:
-        return "All checks passed!\n"
+        return f"All checks passed!\n{_left(reports)}"
     if healed:
         lines = [f"Found {_errors(total)} ({healed} fixed, {remaining} remaining)."]
     else:
@@ -29,7 +29,18 @@ def render(reports: Sequence[Report]) -> str:
         lines.append(f"[*] {fixable} fixable with `--fix`" + (f" ({option})." if unsafe else "."))
     elif unsafe:
         lines.append(f"{option}.")
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines) + f"\n{_left(reports)}"
+
+
+def _left(reports: Sequence[Report]) -> str:
+    """How much nobody has looked at in full: nothing is left out without a word."""
+    left = sum(len(set(report.left)) for report in reports)
+    what = "1 function is" if left == 1 else f"{left} functions are"
+    return (
+        f"{what} too complex to be followed in full; `--verbose` names {'it' if left == 1 else 'them'}.\n"
+        if left
+        else ""
+    )
 
 
 def render_diff(reports: Sequence[Report]) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import libcst as cst
 from libcst._nodes.internal import CodegenState
 
+from amplint.syntax.depth import row_nested_too_deeply
 from amplint.syntax.invalid import InvalidSyntax as InvalidSyntax
 
 _SOLID = re.compile(r"[^\s\\]")
@@ -26,8 +26,9 @@ class SyntaxTree:
     def __init__(self, text: str) -> None:
         if "\0" in text:  # LibCST takes some of them
             raise InvalidSyntax("source code cannot contain null bytes", *_place(text, text.index("\0")))
-        if _nested_too_deeply(text):
-            raise InvalidSyntax("the code is nested too deeply", 1, 1)
+        too_deep = row_nested_too_deeply(text)
+        if too_deep is not None:
+            raise InvalidSyntax("the code is nested too deeply", too_deep, 1)
         try:
             self.module = cst.parse_module(text)
         except cst.ParserSyntaxError as error:
@@ -117,21 +118,6 @@ class _SpanState(CodegenState):
         start = begin if start_node is None else self.spans[start_node][0]
         end = self.offset if end_node is None else self.spans[end_node][1]
         self.spans[node] = (start, end)
-
-
-def _nested_too_deeply(text: str) -> bool:
-    """Whether Python's own parser gives up on the depth of the code, where LibCST's would end the process."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            compile(text, "<document>", "exec", dont_inherit=True)
-        except (RecursionError, MemoryError):
-            return True
-        except SyntaxError as error:
-            return error.msg == "too many nested parentheses"
-        except ValueError:
-            pass
-    return False
 
 
 def _place(text: str, offset: int) -> tuple[int, int]:

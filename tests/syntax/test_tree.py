@@ -33,10 +33,18 @@ def test_rows_end_with_any_newline(text: str) -> None:
     assert SyntaxTree(text).row(text.index("c")) == 3
 
 
-@pytest.mark.parametrize("text", ["(" * 5000 + ")" * 5000, "-" * 50_000 + "1", "+".join(["1"] * 20_000)])
+SUM = " - ".join(f"x{n}" for n in range(4000))
+DEEP = [f"if a:\n    for b in c:\n        d = {SUM}\n", f"def f(a={SUM}):\n    pass\n", f"with {SUM} as x:\n    pass\n"]
+
+
+@pytest.mark.parametrize("text", ["(" * 5000 + ")" * 5000, "-" * 50_000 + "1", "+".join(["1"] * 20_000), *DEEP])
 def test_a_text_nested_too_deeply_is_refused_and_does_not_end_the_process(text: str) -> None:
     with pytest.raises(InvalidSyntax, match="nested too deeply"):
         SyntaxTree(text)
+
+
+def test_long_is_not_deep() -> None:
+    SyntaxTree("x = [\n" + "    f(a, b),\n" * 2000 + "]\n")
 
 
 def test_a_null_byte_is_refused_where_it_stands() -> None:
