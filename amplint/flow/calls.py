@@ -10,7 +10,7 @@ from amplint.flow import program as ir
 from amplint.flow.evidence import name_of
 from amplint.flow.expressions import Expressions, Outcomes
 from amplint.flow.machine import MAX_DEPTH, Frame, is_each
-from amplint.flow.paths import Path, Variables
+from amplint.flow.paths import Path
 from amplint.flow.reach import Made
 from amplint.flow.values import (
     NONE,
@@ -612,8 +612,7 @@ class Calls(Expressions):
         with self.machine.called_from(site):
             for bound in self.bind_parameters(function, given, keywords, path, inner, frame):
                 for after, value in self.run_function(function, bound, inner):
-                    after = after.but(frames={k: names for k, names in after.frames.items() if k != key})
-                    outcomes.append((after, value))
+                    outcomes.append((after.without_frame(key), value))
         return list(dict.fromkeys(outcomes))
 
     def bind_parameters(
@@ -638,7 +637,7 @@ class Calls(Expressions):
                 holds = self.reachable_holds(behind_star)
                 names[parameter.name] = Unknown(("item", key_of(behind_star), parameter.name), holds)
         names.pop("", None)
-        paths = [path.but(frames={**path.frames, inner.key: Variables(names)})]
+        paths = [path.with_frame(inner.key, names)]
         for parameter in function.parameters:
             if parameter.name and parameter.name not in names:
                 paths = [bound for before in paths for bound in self.bind_default(parameter, before, inner)]
@@ -834,7 +833,7 @@ class Calls(Expressions):
         found: dict[Value, None] = {}
         seen: set[Key] = set()
         queue = list(given)
-        owners = {owner for owner, _ in path.store}
+        owned = path.store.owned
         while queue:
             value = queue.pop()
             if isinstance(value, (Scaler, Optimizer)):
@@ -851,8 +850,7 @@ class Calls(Expressions):
                     queue.append(value.bound)
             elif isinstance(value, (Instance, Unknown)) and value.key not in seen:
                 seen.add(value.key)
-                if value.key in owners:
-                    queue += [stored for (owner, _), stored in path.store.items() if owner == value.key]
+                queue += owned.get(value.key, ())
                 queue += value.holds if isinstance(value, Unknown) else ()
                 queue += self.recognised_attributes(value.key)
         return list(found)

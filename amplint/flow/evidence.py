@@ -8,6 +8,7 @@ optimizer, is a gradient scaler; what it steps is an optimizer. A name alone is 
 from __future__ import annotations
 
 import re
+from collections.abc import Hashable, Iterable
 
 from amplint.flow import program as ir
 from amplint.flow.values import Key, LearntMore, spelled_out
@@ -24,9 +25,13 @@ class Evidence:
         self.scalers: set[Key] = set()
         self.optimizers: set[Key] = set()
         self.not_scalers: set[Key] = set()
-        self.updated: set[Key] = set()
-        self.escaped: set[Key] = set()
-        self._signs: dict[Key, set[str]] = {}
+        self.updated: set[Hashable] = set()
+        self.escaped: set[Hashable] = set()
+        self.private: set[Key] = set()
+        """Parameters known by their annotations whose keys nothing outside of their functions meets."""
+        self.denied: set[tuple[str, Hashable]] = set()
+        """What was asked since a walk began and was not known: its results hold for as long as it is not."""
+        self._signs: dict[Hashable, set[str]] = {}
         self.plain_backward = False
         self.size = 0
         self.updated_names = {
@@ -52,9 +57,34 @@ class Evidence:
 
     @property
     def version(self) -> tuple[int, ...]:
-        """A number of everything that is known: nothing is ever forgotten, so equal versions say the same."""
-        known = self.scalers, self.optimizers, self.not_scalers, self.updated, self.escaped
-        return (*map(len, known), sum(map(len, self._signs.values())), self.size)
+        """A number of what any walk depends on: nothing is ever forgotten, so equal versions say the same."""
+        objects = len(self.scalers) + len(self.optimizers) - len(self.private)
+        return objects, len(self.not_scalers), self.plain_backward
+
+    def would_deny(self, denied: Iterable[tuple[str, Hashable]]) -> bool:
+        """Whether what was asked and was not known is still not known."""
+        return not any(self._answer(question, key) for question, key in denied)
+
+    def has_escaped(self, scaler: Hashable) -> bool:
+        """Whether something unseen was given the scaler."""
+        return self._asked("escaped", scaler)
+
+    def was_updated(self, scaler: Hashable) -> bool:
+        """Whether the scaler was updated anywhere."""
+        return self._asked("updated", scaler)
+
+    def _asked(self, question: str, key: Hashable) -> bool:
+        answer = self._answer(question, key)
+        if not answer:
+            self.denied.add((question, key))
+        return answer
+
+    def _answer(self, question: str, key: Hashable) -> bool:
+        if question == "escaped":
+            return key in self.escaped
+        if question == "updated":
+            return key in self.updated
+        return "stepped" in self._signs.get(key, ())
 
     def class_of(self, name: str) -> ir.Class | None:
         """The class of this file that objects of this name are of: the only one with all methods called on them.
@@ -105,7 +135,7 @@ class Evidence:
 
     def is_scaled_only(self, optimizer: Key) -> bool:
         """Whether all gradients of an optimizer are scaled: a scaler steps it elsewhere, and nothing else goes back."""
-        return not self.plain_backward and "stepped" in self._signs.get(optimizer, ())
+        return not self.plain_backward and self._asked("stepped", optimizer)
 
     def _grow(self, known: set[Key], key: Key) -> None:
         if key not in known:

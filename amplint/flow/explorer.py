@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 from amplint.flow import program as ir
 from amplint.flow.evidence import Evidence
 from amplint.flow.expressions import module_frame
 from amplint.flow.machine import Found, Frame, Machine, TooComplex
-from amplint.flow.paths import Path, Variables, merge
+from amplint.flow.paths import Frozen, Path, Store, Variables, merge
 from amplint.flow.statements import Exit, Statements
 from amplint.flow.values import Instance, Key, Known, LearntMore, Scaler, Unknown, Value
 from amplint.flow.vocabulary import GRAD_SCALERS, is_optimizer_class
@@ -36,15 +38,17 @@ class Walk:
     """What came of one root, and from what: as long as that is the same, nothing else can come of it."""
 
     version: tuple[int, ...]
+    denied: frozenset[tuple[str, Hashable]]
     starts: list[Path]
     machine: Machine
     ends: list[Path]
     is_left: bool
 
-    def holds(self, version: tuple[int, ...], starts: list[Path]) -> bool:
+    def holds(self, evidence: Evidence, starts: list[Path]) -> bool:
         """Whether another walk from ``starts`` would find the same."""
         return (
-            self.version == version
+            self.version == evidence.version
+            and evidence.would_deny(self.denied)
             and self.starts == starts
             and all(mine.route == theirs.route for mine, theirs in zip(self.starts, starts, strict=True))
         )
@@ -57,6 +61,7 @@ class Explorer:
         self.program = program
         self.evidence = Evidence(program, text)
         self.walks: dict[tuple[int, Key], Walk] = {}
+        self.names = Counter(function.name for function in program.functions)
 
     def run(self) -> Exploration:
         """Explore all roots, again while the evidence grows."""
@@ -90,7 +95,7 @@ class Explorer:
     def module(self, number: int) -> Variables:
         """Walk a module itself; the names that it surely binds are the functions' globals."""
         module, key = self.program.modules[number], module_frame(number)
-        ends = self.walk(module, [Path.start().but(frames=self.globals)], Frame(module, key), repeat=False)
+        ends = self.walk(module, [Path.start().but(frames=Frozen(self.globals))], Frame(module, key), repeat=False)
         names: dict[str, Value] = {}
         for index, path in enumerate(ends):
             bound = path.frames.get(key, Variables())
@@ -107,14 +112,17 @@ class Explorer:
                 continue
             param_key: Key = ("param", function.name, parameter.name)
             names[parameter.name] = Unknown(param_key)
-            if parameter.annotation & GRAD_SCALERS:
-                self.evidence.scalers.add(param_key)
+            known = [self.evidence.scalers] if parameter.annotation & GRAD_SCALERS else []
             if any(is_optimizer_class(name) for name in parameter.annotation):
-                self.evidence.optimizers.add(param_key)
+                known.append(self.evidence.optimizers)
+            if len(known) == 1 and param_key not in known[0] and self.names[function.name] == 1:
+                self.evidence.private.add(param_key)
+            for objects in known:
+                objects.add(param_key)
         frame = Frame(function, key, active=frozenset({id(function)}))
         self.entered.add(id(function))
         starts = [
-            start.but(frames={**start.frames, **self.globals, key: Variables(names)}, protocol=ProtocolState())
+            start.but(frames=Frozen({**start.frames, **self.globals, key: Variables(names)}), protocol=ProtocolState())
             for start in starts
         ]
         return self.walk(function, starts, frame, repeat=True)
@@ -123,7 +131,7 @@ class Explorer:
         """The paths at the end of ``function``, unless they are known from an earlier round."""
         place = id(function), frame.key
         walk = self.walks.get(place)
-        if walk is None or not walk.holds(self.evidence.version, starts):
+        if walk is None or not walk.holds(self.evidence, starts):
             walk = self.walks[place] = self.afresh(function, starts, frame, repeat)
         if walk.is_left:
             self.exploration.left.append(function.name)
@@ -144,7 +152,9 @@ class Explorer:
         """Walk ``function``, again until the optimizers that it deals with are all known."""
         universe: dict[Key, None] = {}
         many: set[Key] = set()
-        version, size, is_left = self.evidence.version, self.evidence.size, False
+        evidence = self.evidence
+        version, is_left = evidence.version, False
+        evidence.denied.clear()
         while True:
             machine = Machine(self.program, self.evidence, universe=universe, many=many)
             statements = Statements(machine)
@@ -155,17 +165,18 @@ class Explorer:
                 if repeat and (self.is_in_charge(ends) or self.owns_scaler(statements, frame, ends)):
                     self.again(statements, function, ends, frame)
             except LearntMore:
-                if self.evidence.size > size:  # begin as the next round would
+                if evidence.version != version:  # begin as the next round would
                     universe.clear()
                     many.clear()
-                    version, size = self.evidence.version, self.evidence.size
+                    version = evidence.version
+                    evidence.denied.clear()
                 continue
             except TooComplex:
                 is_left = True
                 machine.keep_what_stands()
                 machine.entered.clear()  # what it led to is walked from its own start instead
             machine.followed.clear()
-            return Walk(version, starts, machine, ends, is_left)
+            return Walk(version, frozenset(evidence.denied), starts, machine, ends, is_left)
 
     def through(self, statements: Statements, function: ir.Function, start: Path, frame: Frame) -> list[Path]:
         paths = []
@@ -186,7 +197,8 @@ class Explorer:
                 if owner == me.key and isinstance(value, Scaler) and value.built and scaler is not None:
                     owing = scaler.owing_update()
                     seen = (
-                        value.key in self.evidence.updated | self.evidence.escaped
+                        self.evidence.was_updated(value.key)
+                        or self.evidence.has_escaped(value.key)
                         or name in self.evidence.updated_names
                     )
                     if owing is not None and value.key in statements.machine.scaled and not seen:
@@ -214,7 +226,7 @@ class Explorer:
             facts = end.forget_facts(
                 [key for key, p in zip(keys, function.parameters, strict=True) if not self.is_scaler_or_optimizer(key)]
             )
-            start = facts.but(frames={**self.globals, frame.key: Variables({**names, **kept})})
+            start = facts.but(frames=Frozen({**self.globals, frame.key: Variables({**names, **kept})}))
             self.through(statements, function, start, frame)
 
     def is_me(self, path: Path, frame: Frame, name: str) -> bool:
@@ -260,4 +272,4 @@ class Explorer:
             if owner == me.key and assigning and not (isinstance(value, Known) and assigning == {method.name}):
                 continue
             store[owner, name] = value
-        return Path.start().but(store=store, facts=start.facts)
+        return Path.start().but(store=Store(store), facts=start.facts)

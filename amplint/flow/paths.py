@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from amplint.flow.values import (
     NAMED,
@@ -28,24 +28,89 @@ from amplint.flow.values import (
 )
 from amplint.protocol import ProtocolState
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
-class Variables(dict[str, Value]):
-    """The variables of one frame; never changed once made, so that the hash is worked out once."""
 
-    _hash: int | None = None
-    _objects: Variables | None = None
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V", bound=Hashable)
+
+
+class Frozen(dict[K, V]):
+    """Never changed once made. Its hash is worked out once, and from that of the mapping it is made of."""
+
+    __slots__ = ("_hash",)
+
+    def __init__(self, *entries: Mapping[K, V]) -> None:
+        super().__init__(*entries)
+        self._hash: int | None = None
 
     def __hash__(self) -> int:  # type: ignore[override]
         if self._hash is None:
-            self._hash = hash(frozenset(self.items()))
+            self._hash = 0
+            for entry in self.items():
+                self._hash ^= hash(entry)
         return self._hash
 
+    def but(self, key: K, value: V) -> Self:
+        """This mapping with ``value`` under ``key``."""
+        made = type(self)(self)
+        made[key] = value
+        if self._hash is not None:
+            made._hash = self._hash ^ hash((key, value))
+            if key in self:
+                made._hash ^= hash((key, self[key]))
+        return made
+
+    def without(self, key: K) -> Self:
+        """This mapping without ``key``."""
+        made = type(self)(self)
+        value = made.pop(key)
+        if self._hash is not None:
+            made._hash = self._hash ^ hash((key, value))
+        return made
+
+
+class Bindings(Frozen[K, Value]):
+    """The values of variables or attributes."""
+
+    __slots__ = ("_objects",)
+
+    def __init__(self, *entries: Mapping[K, Value]) -> None:
+        super().__init__(*entries)
+        self._objects: Self | None = None
+
     @property
-    def objects(self) -> Variables:
-        """Without the variables whose value is merely not known, or a number or a text."""
+    def objects(self) -> Self:
+        """Without those whose value is merely not known, or a number or a text."""
         if self._objects is None:
-            self._objects = Variables({name: value for name, value in self.items() if not _is_ordinary(value)})
+            self._objects = type(self)({name: value for name, value in self.items() if not _is_ordinary(value)})
         return self._objects
+
+
+class Variables(Bindings[str]):
+    """The variables of one frame."""
+
+    __slots__ = ()
+
+
+class Store(Bindings[tuple[Key, str]]):
+    """The attributes of objects, under the object's key and the attribute's name."""
+
+    __slots__ = ("_owned",)
+
+    def __init__(self, *entries: Mapping[tuple[Key, str], Value]) -> None:
+        super().__init__(*entries)
+        self._owned: dict[Key, list[Value]] | None = None
+
+    @property
+    def owned(self) -> dict[Key, list[Value]]:
+        """The values of each object's attributes."""
+        if self._owned is None:
+            self._owned = {}
+            for (owner, _), value in self.items():
+                self._owned.setdefault(owner, []).append(value)
+        return self._owned
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +126,8 @@ MAX_ROUTE = 24
 """The last decisions of a path that are remembered to be told."""
 
 
+_NO_VARIABLES = Variables()
+_NO_FACTS: Frozen[Key, bool] = Frozen()
 _new = object.__new__
 _SAME = -1  # no site
 
@@ -68,13 +135,13 @@ _SAME = -1  # no site
 class Path:
     """Immutable: every change makes another path. Paths that agree in everything are equal, so that they merge."""
 
-    __slots__ = ("_hash", "_hashes", "detour", "facts", "frames", "protocol", "route", "store", "switches")
+    __slots__ = ("_essence", "_hash", "detour", "facts", "frames", "protocol", "route", "store", "switches")
 
     def __init__(
         self,
-        frames: dict[Key, Variables],
-        store: dict[tuple[Key, str], Value],
-        facts: dict[Key, bool],
+        frames: Frozen[Key, Variables],
+        store: Store,
+        facts: Frozen[Key, bool],
         switches: frozenset[tuple[Key, bool]],
         protocol: ProtocolState,
         detour: int | None = None,
@@ -87,19 +154,19 @@ class Path:
         self.route = route
         """The decisions by which some run comes here: of paths that are equal otherwise, those of one."""
         self._hash: int | None = None
-        self._hashes: list[int | None] = [None] * 5
+        self._essence: Path | None = None
 
     @staticmethod
     def start() -> Path:
         """A path on which nothing has happened."""
-        return Path({}, {}, {}, frozenset(), ProtocolState())
+        return Path(Frozen(), Store(), Frozen(), frozenset(), ProtocolState())
 
     def but(
         self,
         *,
-        frames: dict[Key, Variables] | None = None,
-        store: dict[tuple[Key, str], Value] | None = None,
-        facts: dict[Key, bool] | None = None,
+        frames: Frozen[Key, Variables] | None = None,
+        store: Store | None = None,
+        facts: Frozen[Key, bool] | None = None,
         switches: frozenset[tuple[Key, bool]] | None = None,
         protocol: ProtocolState | None = None,
         detour: int | None = _SAME,
@@ -107,46 +174,19 @@ class Path:
     ) -> Path:
         """This path with some of its parts replaced."""
         changed = _new(Path)
-        changed._hash = None
-        hashes = changed._hashes = self._hashes.copy()  # each is kept for as long as its part stays the same
-        if frames is None:
-            changed.frames = self.frames
-        else:
-            changed.frames, hashes[0] = frames, None
-        if store is None:
-            changed.store = self.store
-        else:
-            changed.store, hashes[1] = store, None
-        if facts is None:
-            changed.facts = self.facts
-        else:
-            changed.facts, hashes[2] = facts, None
-        if switches is None:
-            changed.switches = self.switches
-        else:
-            changed.switches, hashes[3] = switches, None
-        if protocol is None:
-            changed.protocol = self.protocol
-        else:
-            changed.protocol, hashes[4] = protocol, None
+        changed._hash = changed._essence = None
+        changed.frames = self.frames if frames is None else frames
+        changed.store = self.store if store is None else store
+        changed.facts = self.facts if facts is None else facts
+        changed.switches = self.switches if switches is None else switches
+        changed.protocol = self.protocol if protocol is None else protocol
         changed.detour = self.detour if detour is _SAME else detour
         changed.route = self.route if route is None else route
         return changed
 
     def __hash__(self) -> int:
         if self._hash is None:
-            hashes = self._hashes
-            if hashes[0] is None:
-                hashes[0] = hash(frozenset(self.frames.items()))
-            if hashes[1] is None:
-                hashes[1] = hash(frozenset(self.store.items()))
-            if hashes[2] is None:
-                hashes[2] = hash(frozenset(self.facts.items()))
-            if hashes[3] is None:
-                hashes[3] = hash(self.switches)
-            if hashes[4] is None:
-                hashes[4] = hash(self.protocol)
-            self._hash = hash((*hashes, self.detour))
+            self._hash = hash(self._parts())
         return self._hash
 
     def __eq__(self, other: object) -> bool:
@@ -168,20 +208,28 @@ class Path:
 
     def with_local(self, frame: Key, name: str, value: Value | None) -> Path:
         """This path after an assignment; None unbinds the name."""
-        names = Variables(self.frames.get(frame, Variables()))
+        names = self.frames.get(frame, _NO_VARIABLES)
         if value is None:
-            names.pop(name, None)
+            names = names.without(name) if name in names else names
         elif names.get(name) == value:
             return self
         else:
-            names[name] = value
-        return self.but(frames={**self.frames, frame: names})
+            names = names.but(name, value)
+        return self.but(frames=self.frames.but(frame, names))
+
+    def with_frame(self, frame: Key, names: Mapping[str, Value]) -> Path:
+        """This path with a frame of these variables."""
+        return self.but(frames=self.frames.but(frame, Variables(names)))
+
+    def without_frame(self, frame: Key) -> Path:
+        """This path after the end of a frame."""
+        return self.but(frames=self.frames.without(frame)) if frame in self.frames else self
 
     def with_attribute(self, owner: Key, name: str, value: Value) -> Path:
         """This path after ``owner.name = value``; what was decided of the old value is no longer known of the new."""
         if self.store.get((owner, name)) == value:
             return self
-        return self.but(store={**self.store, (owner, name): value})
+        return self.but(store=self.store.but((owner, name), value))
 
     def by_way_of(self, site: int, truth: bool) -> Path:
         """This path, and that a test on its way was decided so."""
@@ -270,7 +318,7 @@ class Path:
         key = value.key if isinstance(value, Condition) and value.tag != "none" else None
         if isinstance(value, Condition) and value.tag == "none":
             key = ("none", key_of(value.parts[0]))
-        return [self.but(facts={**self.facts, key or key_of(value): truth})]
+        return [self.but(facts=self.facts.but(key or key_of(value), truth))]
 
     def _assume_parts(self, value: Condition, truth: bool) -> list[Path]:
         """``a and b`` is false where a is, or where a is true and b is not: one path for each."""
@@ -290,13 +338,13 @@ class Path:
         if not keys or not self.facts:
             return self
         kept = {key: truth for key, truth in self.facts.items() if parts_of(key).isdisjoint(keys)}
-        return self if len(kept) == len(self.facts) else self.but(facts=kept)
+        return self if len(kept) == len(self.facts) else self.but(facts=Frozen(kept))
 
     def undecided(self, key: Key) -> Path:
         """This path without its decision of ``key``."""
         subject = key[1] if key[0] == "none" else key
         switches = frozenset(switch for switch in self.switches if switch[0] != subject)
-        return self.but(facts={k: truth for k, truth in self.facts.items() if k != key}, switches=switches)
+        return self.but(facts=self.facts.without(key) if key in self.facts else self.facts, switches=switches)
 
     def with_switch(self, key: Key, with_scaler: bool) -> Path:
         """This path after a condition chose an arm that uses a scaler, or the one that does not."""
@@ -318,7 +366,7 @@ class Path:
         turned = {key: truth for key, truth in path.facts.items() if counts and _turns(key, truth, counts)}
         if not turned:
             return path
-        return path.but(facts={**path.facts, **{(NEXT, Next(key)): not truth for key, truth in turned.items()}})
+        return path.but(facts=Frozen({**path.facts, **{(NEXT, Next(key)): not t for key, t in turned.items()}}))
 
     def next_iteration(self) -> Path:
         """This path at the beginning of another iteration, of which the one before has told something."""
@@ -327,13 +375,11 @@ class Path:
             return self
         kept = {key: truth for key, truth in self.facts.items() if key[0] != NEXT}
         switches = frozenset((key, arm != (key in told)) for key, arm in self.switches)
-        return self.but(facts={**kept, **told}, switches=switches)
+        return self.but(facts=Frozen({**kept, **told}), switches=switches)
 
     def after_loop(self) -> Path:
         """This path after a loop, whose next iteration never comes."""
-        if not any(key[0] == NEXT for key in self.facts):
-            return self
-        return self.but(facts={key: truth for key, truth in self.facts.items() if key[0] != NEXT})
+        return self._without_facts_of(NEXT)
 
     def latched(self, site: int, entered: bool) -> Path:
         """This path after a guard that lets a scaler be used once a turn: none passes by first, or enters twice."""
@@ -341,13 +387,16 @@ class Path:
         if not entered:
             return self if self.facts.get(key) else self.doubted()
         path = self.doubted() if self.facts.get(key) else self
-        return path.but(facts={**path.facts, key: True})
+        return path.but(facts=path.facts.but(key, True))
 
     def unlatched(self) -> Path:
         """This path at the beginning of another turn."""
-        if not any(key[0] == LATCH for key in self.facts):
+        return self._without_facts_of(LATCH)
+
+    def _without_facts_of(self, tag: str) -> Path:
+        if not any(key[0] == tag for key in self.facts):
             return self
-        return self.but(facts={key: truth for key, truth in self.facts.items() if key[0] != LATCH})
+        return self.but(facts=Frozen({key: truth for key, truth in self.facts.items() if key[0] != tag}))
 
     def doubted(self) -> Path:
         """This path as one that perhaps no run takes."""
@@ -517,9 +566,10 @@ def merge(paths: list[Path], limit: int) -> list[Path]:
 
 def essence(path: Path) -> Path:
     """What of a path the protocol depends on: its scalers and optimizers and their state."""
-    frames = {key: names.objects for key, names in path.frames.items()}
-    store = {place: value for place, value in path.store.items() if not _is_ordinary(value)}
-    return path.but(frames=frames, store=store, facts={}, switches=frozenset())
+    if path._essence is None:
+        frames = Frozen({key: names.objects for key, names in path.frames.items()})
+        path._essence = path.but(frames=frames, store=path.store.objects, facts=_NO_FACTS, switches=frozenset())
+    return path._essence
 
 
 def _is_ordinary(value: Value) -> bool:
@@ -539,16 +589,22 @@ def _is_ordinary(value: Value) -> bool:
 def widest(group: list[Path]) -> Path:
     """One path for all: it knows what they all know."""
     first = group[0]
-    facts, switches, frames, store = dict(first.facts), first.switches, dict(first.frames), first.store
+    if len(group) == 1:
+        return first
+    facts: Mapping[Key, bool] = first.facts
+    switches, frames = first.switches, dict(first.frames)
+    store: Mapping[tuple[Key, str], Value] = first.store
     for other in group[1:]:
         facts = {key: truth for key, truth in facts.items() if other.facts.get(key) == truth}
         switches &= other.switches  # what comes now can come whichever way the others were chosen
         for key, names in frames.items():
-            theirs = other.frames.get(key, Variables())
+            theirs = other.frames.get(key, _NO_VARIABLES)
+            if theirs is names:
+                continue
             agreed = {
                 name: value if theirs.get(name) == value else Unknown(("local", "merged", name))
                 for name, value in names.items()
             }
             frames[key] = Variables(agreed)
         store = {place: value for place, value in store.items() if other.store.get(place) == value}
-    return first.but(frames=frames, store=store, facts=facts, switches=switches)
+    return first.but(frames=Frozen(frames), store=Store(store), facts=Frozen(facts), switches=switches)

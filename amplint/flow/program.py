@@ -441,14 +441,18 @@ class Program:
 def children(node: Any) -> list[Any]:
     """The expressions and statements directly inside ``node``; functions and classes are not entered."""
     found: list[Any] = []
+    _add_children(node, found)
+    return found
+
+
+def _add_children(node: Any, found: list[Any]) -> None:
     for name in _FIELDS[type(node)]:
         value = getattr(node, name)
         kind = type(value)
         if kind in _FIELDS:
             found.append(value)
-        elif kind is list or kind is tuple:
+        elif (kind is list or kind is tuple) and value:
             _add_nodes(value, found)
-    return found
 
 
 def _add_nodes(values: list[Any] | tuple[Any, ...], found: list[Any]) -> None:
@@ -507,4 +511,7 @@ def walk(node: Any) -> Iterator[Any]:
         node = waiting.pop()
         yield node
         if _FIELDS[type(node)]:
-            waiting += reversed(children(node))
+            inner: list[Any] = []
+            _add_children(node, inner)
+            inner.reverse()
+            waiting += inner

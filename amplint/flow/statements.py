@@ -76,7 +76,7 @@ class Statements(Calls):
         outer = [value for key, names in path.frames.items() if key != frame.key for value in names.values()]
         kept = {value.key for value in self.reached([returned, *outer, *path.store.values()], path)}
         for key in own:
-            if key not in kept | self.machine.evidence.escaped:
+            if key not in kept and not self.machine.evidence.has_escaped(key):
                 path = self.machine.emit(path, Event(EventKind.RETIRE, scaler=key))
         return path
 

@@ -262,10 +262,11 @@ def children(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
     """The nodes of code directly below ``node``."""
     for name in child_fields(type(node)):
         value = getattr(node, name)
-        if isinstance(value, cst.CSTNode):
-            yield value
-        elif isinstance(value, (tuple, list)):
+        kind = type(value)
+        if kind is tuple or kind is list:
             yield from value
+        elif isinstance(value, cst.CSTNode):
+            yield value
 
 
 class _Walk:
