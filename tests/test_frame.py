@@ -122,6 +122,7 @@ class Terminal(io.StringIO):
         (Terminal(), {"TERM_PROGRAM": "vscode", "FORCE_HYPERLINK": "0"}, False),
         (Terminal(), {"TERM_PROGRAM": "vscode", "NO_COLOR": "1"}, False),
         (io.StringIO(), {"TERM_PROGRAM": "vscode", "FORCE_COLOR": "1"}, False),
+        (io.StringIO(), {"FORCE_HYPERLINK": "1", "FORCE_COLOR": "1"}, True),
     ],
 )
 def test_links_are_for_terminals_that_follow_them(

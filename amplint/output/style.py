@@ -36,7 +36,7 @@ class Style:
                 colour = True
             else:
                 colour = terminal and environment.get("TERM") != "dumb"
-        return cls(colour, colour and terminal and _knows_links(environment), _columns(stream) if terminal else None)
+        return cls(colour, colour and _knows_links(environment, terminal), _columns(stream) if terminal else None)
 
     def __call__(self, name: str, text: str) -> str:
         return f"\x1b[{_CODES[name]}m{text}\x1b[0m" if self.colour and text else text
@@ -46,12 +46,12 @@ class Style:
         return f"\x1b]8;;{target}\x1b\\{text}\x1b]8;;\x1b\\" if self.links and target else text
 
 
-def _knows_links(environment: Mapping[str, str]) -> bool:
-    """Whether the terminal is one of those that are known to follow links in text."""
+def _knows_links(environment: Mapping[str, str], terminal: bool) -> bool:
+    """Whether links in text can be followed: on a terminal known to do so, or where the environment says so."""
     if "FORCE_HYPERLINK" in environment:
         return environment["FORCE_HYPERLINK"] not in ("", "0")
     vte = environment.get("VTE_VERSION", "")
-    return (
+    return terminal and (
         environment.get("TERM_PROGRAM") in ("iTerm.app", "WezTerm", "vscode", "ghostty", "Hyper", "rio")
         or environment.get("TERM") in ("xterm-kitty", "xterm-ghostty", "alacritty", "foot", "wezterm")
         or any(name in environment for name in ("WT_SESSION", "KONSOLE_VERSION", "DOMTERM", "KITTY_WINDOW_ID"))
