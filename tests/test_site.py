@@ -108,7 +108,8 @@ def test_findings_link_to_the_site_that_the_metadata_names(tmp_path: Path) -> No
     (metadata / "entry_points.txt").write_text("[amplint.rules]\nbuiltin = amplint.rules\n")
     command = [sys.executable, "-m", "amplint", "--isolated", "--output-format", "json", "-"]
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{PROJECT}"}
-    done = subprocess.run(command, input=b"from torch.cuda.amp import autocast\n", capture_output=True, env=environment)
+    source = b"from torch.cuda.amp import autocast\n"
+    done = subprocess.run(command, input=source, capture_output=True, cwd=tmp_path, env=environment)
     assert json.loads(done.stdout)[0]["url"] == f"{url}/rules/deprecated-cuda-amp/"
 
 
