@@ -41,11 +41,13 @@ class DeviceMode(TorchFunctionMode):
     ) -> Any:
         kwargs = dict(kwargs or {})
         if func is torch.device:
-            return func(*args, **kwargs)
+            return torch.device("cuda", args[0]) if args and type(args[0]) is int else func(*args, **kwargs)
         stand_in = _STAND_INS.get(func)
         if stand_in is not None:
             return stand_in(*args, **kwargs)
         args = tuple(CPU if is_cuda(value) else value for value in args)
+        if func is torch.Tensor.type and len(args) > 1 and isinstance(args[1], str):
+            args = (args[0], args[1].replace("torch.cuda.", "torch."), *args[2:])
         if func is torch.Tensor.to and len(args) > 1:
             args = (args[0], placed(args[1]), *args[2:])
         if kwargs.get("device") is not None:
@@ -63,7 +65,6 @@ _STAND_INS: dict[Callable[..., Any], Callable[..., Any]] = {
     torch.Tensor.cuda: _itself,
     torch.Tensor.pin_memory: _itself,
     torch.Tensor.is_pinned: lambda tensor, *args, **kwargs: False,
-    torch.Tensor.record_stream: lambda tensor, stream: None,
 }
 
 
@@ -74,8 +75,16 @@ def redirect(patches: Patches) -> None:
     set_default_device = torch.set_default_device
     patches.set(torch, "set_default_device", lambda device: set_default_device(placed(device)))
 
+    set_default_tensor_type = torch.set_default_tensor_type
+    patches.set(torch, "set_default_tensor_type", lambda kind: set_default_tensor_type(_on_cpu(kind)))
+    patches.set(torch.Tensor, "record_stream", lambda tensor, stream: None)  # asks for a real stream first
+
     # DataParallel without devices runs the module as it is
     patches.set(_data_parallel, "_get_available_device_type", lambda: None)
+    for owner in (_data_parallel, torch.nn.parallel):
+        patches.set(owner, "data_parallel", _run_as_it_is)
+
+    _redirect_distributed(patches)
 
     loader_init = DataLoader.__init__
 
@@ -85,6 +94,44 @@ def redirect(patches: Patches) -> None:
         self.pin_memory = False  # pinning asks the driver, from a thread that no mode reaches
 
     patches.set(DataLoader, "__init__", without_pinning)
+
+
+def _redirect_distributed(patches: Patches) -> None:
+    """One process can be a whole group: over gloo, with its module where it is."""
+    distributed = torch.nn.parallel.DistributedDataParallel
+    init: Callable[..., None] = distributed.__init__
+
+    @functools.wraps(init)
+    def without_devices(
+        self: Any, module: Any, device_ids: Any = None, output_device: Any = None, *args: Any, **kwargs: Any
+    ) -> None:
+        init(self, module, None, None, *args, **kwargs)
+
+    patches.set(distributed, "__init__", without_devices)
+    if torch.distributed.is_available():
+        begin = torch.distributed.init_process_group
+
+        @functools.wraps(begin)
+        def over_gloo(backend: Any = None, *args: Any, **kwargs: Any) -> None:
+            kwargs.pop("device_id", None)
+            begin("gloo" if backend is None or "nccl" in str(backend) else backend, *args, **kwargs)
+
+        patches.set(torch.distributed, "init_process_group", over_gloo)
+
+
+def _on_cpu(kind: Any) -> Any:
+    return kind.replace("torch.cuda.", "torch.") if isinstance(kind, str) else kind
+
+
+def _run_as_it_is(
+    module: torch.nn.Module,
+    inputs: Any,
+    device_ids: Any = None,
+    output_device: Any = None,
+    dim: int = 0,
+    module_kwargs: Any = None,
+) -> Any:
+    return module(*(inputs if isinstance(inputs, tuple) else (inputs,)), **(module_kwargs or {}))
 
 
 def _redirect_generator(patches: Patches) -> None:
@@ -112,4 +159,11 @@ def _redirect_load(patches: Patches) -> None:
             map_location = placed(map_location)
         return load(f, map_location, *args, **kwargs)
 
-    patches.set(torch, "load", on_cpu)
+    for module in (torch, torch.serialization):
+        patches.set(module, "load", on_cpu)
+
+    # a map_location that is a function may place storages by itself
+    for storage in (torch.UntypedStorage, torch.TypedStorage):
+        to = storage.to
+        patches.set(storage, "cuda", lambda storage, *args, **kwargs: storage)
+        patches.set(storage, "to", lambda storage, *, device, _to=to, **kwargs: _to(storage, device=placed(device)))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from amplint.harness.sites import Site
-from amplint.protocol import CARRYING, Event, EventKind, Mark, ProtocolState, Violation, advance
+from amplint.protocol import CARRYING, Event, EventKind, Mark, ProtocolState, Region, Violation, advance
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,9 @@ class Recorder:
         self.scaled: frozenset[Hashable] = frozenset()
         """The optimizers whose gradients hold scaled contributions."""
         self._settled: set[object] = set()
+        self._lock = threading.RLock()
+        self._thread = threading.get_ident()
+        self._regions_elsewhere: dict[int, tuple[Region, ...]] = {}
         self._said: set[tuple[str, Site]] = set()
 
     def send(
@@ -71,7 +75,20 @@ class Recorder:
         certain: bool = True,
     ) -> None:
         """Advance the automaton by one event."""
-        event = Event(kind, site, scaler, tuple(optimizers), certain)
+        with self._lock:
+            self._enter_thread()
+            self._advance(Event(kind, site, scaler, tuple(optimizers), certain))
+
+    def _enter_thread(self) -> None:
+        """Autocast regions are each thread's own."""
+        thread = threading.get_ident()
+        if thread != self._thread:
+            self._regions_elsewhere[self._thread] = self.state.regions
+            self.state = replace(self.state, regions=self._regions_elsewhere.pop(thread, ()))
+            self._thread = thread
+
+    def _advance(self, event: Event) -> None:
+        kind, scaler = event.kind, event.scaler
         if kind is EventKind.UPDATE and scaler is not None:
             self._settled |= self.state.scaler(scaler).sites
         before = self.state.gradients

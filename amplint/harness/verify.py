@@ -14,7 +14,7 @@ import torch
 
 from amplint.harness.patches import Patches
 from amplint.harness.script import run_script
-from amplint.harness.sites import AMPLINT
+from amplint.harness.sites import AMPLINT, TORCH
 from amplint.harness.time_limit import EXIT_CODE, TimeLimitReached, time_limit
 from amplint.harness.virtual_cuda import virtual_cuda
 from amplint.harness.watch import Report, watch
@@ -119,6 +119,31 @@ class _Verification:
                 "`amplint verify --stand-in` runs its training loops without the modules they need.",
                 file=sys.stderr,
             )
+        elif self._virtual and _needs_cuda(error):
+            frames = [frame for frame in _own_traceback(error).stack if not frame.filename.startswith(TORCH)]
+            call = f"`{harmless((frames[-1].line or '').strip())}`" if frames else "a call of the script"
+            print(f"amplint: the CPU that stands in for CUDA cannot carry {call}", file=sys.stderr)
+
+
+def _needs_cuda(error: BaseException) -> bool:
+    """Whether PyTorch has tried to reach a driver that is not there."""
+    message = str(error)
+    return isinstance(error, (RuntimeError, AttributeError, TypeError, AssertionError, NotImplementedError)) and any(
+        sign in message for sign in _SIGNS_OF_CUDA
+    )
+
+
+_SIGNS_OF_CUDA = (
+    "'_cuda_",
+    "CUDA support",
+    "CUDA enabled",
+    "for cuda devices",
+    "'CUDA' backend",
+    "Cannot initialize CUDA",
+    "dummy base class",
+    "NCCL",
+    "not recognized: cuda",
+)
 
 
 def _print_traceback(error: BaseException) -> None:

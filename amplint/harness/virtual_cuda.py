@@ -6,9 +6,11 @@ import contextlib
 import importlib
 from collections.abc import Iterator
 
-from amplint.harness import autocast, compilation, cuda_queries, devices
+from amplint.harness import autocast, compilation, concurrency, cuda_queries, devices
 from amplint.harness.autocast_lists import AutocastListsMode
 from amplint.harness.patches import Patches
+
+_active = 0
 
 
 @contextlib.contextmanager
@@ -17,8 +19,9 @@ def virtual_cuda(*, mixed_precision: bool = True) -> Iterator[None]:
 
     With ``mixed_precision=False`` every autocast region and gradient scaler behaves as if made with
     ``enabled=False``: the float32 run that a mixed-precision run is compared with. Outside everything is as it was,
-    also after an exception. Threads that the program starts are not covered.
+    also after an exception. Threads and processes that the program starts inside are covered.
     """
+    global _active
     # PyTorch imports this at the first optimizer, and it catalogues the functions of torch.cuda by identity
     importlib.import_module("torch._dynamo")
     with Patches() as patches:
@@ -26,5 +29,21 @@ def virtual_cuda(*, mixed_precision: bool = True) -> Iterator[None]:
         devices.redirect(patches)
         compilation.run_eagerly(patches)
         autocast.emulate(patches, mixed_precision)
-        with devices.DeviceMode(), AutocastListsMode():
-            yield
+        concurrency.spread(patches, _modes, mixed_precision)
+        _active += 1
+        try:
+            with _modes():
+                yield
+        finally:
+            _active -= 1
+
+
+def is_active() -> bool:
+    """Whether CUDA is stood in for now."""
+    return _active > 0
+
+
+@contextlib.contextmanager
+def _modes() -> Iterator[None]:
+    with devices.DeviceMode(), AutocastListsMode():
+        yield

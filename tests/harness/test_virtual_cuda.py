@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import multiprocessing
 import warnings
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -12,9 +14,19 @@ import torch
 import torch.nn.functional as F
 from runs import new_torch
 from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data import DataLoader, Dataset, TensorDataset
 
 from amplint.harness import virtual_cuda
+
+
+class OnCuda(Dataset[torch.Tensor]):
+    """Samples that a worker puts on CUDA."""
+
+    def __len__(self) -> int:
+        return 2
+
+    def __getitem__(self, index: int) -> torch.Tensor:
+        return torch.ones(1, device="cuda" if torch.cuda.is_available() else "meta")
 
 
 @pytest.fixture
@@ -46,6 +58,7 @@ class TestDevices:
             lambda x: nn.Linear(1, 1, device="cuda").weight,
             lambda x: nn.Linear(1, 1).to("cuda").weight,
             lambda x: next(nn.DataParallel(nn.Linear(1, 1).cuda()).parameters()),
+            lambda x: nn.parallel.data_parallel(nn.Linear(1, 1).cuda(), x[None].cuda(), [0]),
         ],
     )
     def test_tensors_stay_on_the_cpu(self, place: Callable[[torch.Tensor], torch.Tensor]) -> None:
@@ -73,6 +86,68 @@ class TestDevices:
             torch.save({"weight": torch.ones(2)}, file)
             file.seek(0)
             assert torch.load(file, map_location=location)["weight"].device.type == "cpu"
+
+    def test_storages(self) -> None:
+        file = io.BytesIO()
+        torch.save({"weight": torch.ones(2)}, file)
+        file.seek(0)
+        assert torch.load(file, map_location=lambda storage, name: storage.cuda(0))["weight"].sum() == 2
+        file.seek(0)
+        assert torch.serialization.load(file, map_location="cuda:0")["weight"].sum() == 2
+
+    def test_what_is_random_is_seeded_and_restored(self) -> None:
+        torch.cuda.manual_seed(1)
+        state = torch.cuda.get_rng_state()
+        first = torch.rand(2, device="cuda")
+        torch.cuda.set_rng_state(state)
+        assert torch.equal(first, torch.rand(2, device="cuda"))
+        torch.cuda.random.manual_seed_all(1)
+        assert torch.equal(first, torch.rand(2, device="cuda"))
+
+    def test_streams_and_events(self) -> None:
+        stream = torch.cuda.Stream()
+        assert torch.cuda.current_stream() == torch.cuda.default_stream() != stream
+        with torch.cuda.stream(stream):
+            assert torch.cuda.current_stream() == stream
+            torch.ones(1, device="cuda").record_stream(stream)
+        stream.wait_stream(torch.cuda.current_stream())
+        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        begin.record()
+        end.record(stream)
+        assert begin.elapsed_time(end) >= 0
+
+    def test_queries_of_memory_and_profiling(self) -> None:
+        assert torch.cuda.memory_stats()["allocated_bytes.all.peak"] == 0
+        assert torch.cuda.memory.max_memory_allocated("cuda:0") == torch.cuda.memory_reserved() == 0
+        assert torch.cuda.mem_get_info()[1] == torch.cuda.get_device_properties(0).total_memory
+        with torch.cuda.nvtx.range("step"), torch.cuda.device(0):
+            torch.cuda.nvtx.range_push("inner")
+
+    def test_types_of_cuda_tensors(self) -> None:
+        assert isinstance(torch.ones(1).type(torch.cuda.HalfTensor), torch.cuda.HalfTensor)
+        assert torch.ones(1).type("torch.cuda.LongTensor").dtype is torch.int64
+        assert torch.zeros(1, device=torch.device(0)).device.type == "cpu"
+
+    def test_what_cannot_be_carried_is_named(self) -> None:
+        for call in (torch.cuda.CUDAGraph, lambda: torch.cuda.make_graphed_callables(nn.Linear(1, 1), ())):
+            with pytest.raises(RuntimeError, match=r"^torch\.cuda\.\w+\(\) cannot be carried by the CPU"):
+                call()
+
+    def test_threads(self) -> None:
+        def work(_: int) -> tuple[torch.dtype, torch.dtype]:
+            with torch.autocast("cuda"):
+                output = nn.Linear(2, 2).cuda()(torch.ones(1, 2, device="cuda"))
+                return output.dtype, output.softmax(1).dtype
+
+        with torch.autocast("cuda", dtype=torch.bfloat16), ThreadPoolExecutor(2) as pool:
+            assert list(pool.map(work, range(2))) == [(torch.float16, torch.float32)] * 2
+
+    @pytest.mark.parametrize("how", ["fork", "spawn"])
+    def test_workers(self, how: str) -> None:
+        if how not in multiprocessing.get_all_start_methods():
+            pytest.skip(f"this system does not {how}")
+        loader = DataLoader(OnCuda(), num_workers=1, pin_memory=True, multiprocessing_context=how, timeout=60)
+        assert [batch.cuda(non_blocking=True).item() for batch in loader] == [1.0, 1.0]
 
     def test_data_loader_with_pinned_memory(self) -> None:
         loader = DataLoader(TensorDataset(torch.ones(4, 1)), batch_size=2, pin_memory=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -561,6 +562,24 @@ def test_a_scaler_that_goes_on_after_the_watch_owes_nothing_yet() -> None:
         loop.scaler.step(loop.optimizer)
     assert report.findings == []
     loop.scaler.update()
+
+
+def test_regions_belong_to_their_thread() -> None:
+    loop, inside, done = Loop(), threading.Event(), threading.Event()
+
+    def evaluate() -> None:
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            inside.set()
+            done.wait(10)
+
+    with watch() as report:
+        thread = threading.Thread(target=evaluate)
+        thread.start()
+        assert inside.wait(10)
+        loop.scaler.scale(loop.loss()).backward()
+        done.set()
+        thread.join()
+    assert report.findings == []
 
 
 def test_helpers_in_torch_are_reported_at_the_user() -> None:

@@ -37,6 +37,7 @@ CALLS = 2
 _CLIPPING_NAMES = frozenset(name.rpartition(".")[2] for name in CLIP_FUNCTIONS)
 
 _OPTIMIZER_CLASSES = re.compile(r"(?i)adam|sgd|lamb\b|lars\b|rmsprop|adagrad|lion\b|adafactor|optimizer$")
+_SCHEDULE_CLASSES = re.compile(r"Scheduler$|LR$")
 
 SCALERS = 4
 """Scalers that are there before a run begins, as far as its code is concerned."""
@@ -233,6 +234,9 @@ class World:
             return self.clip(torch.nn.utils.clip_grad_norm_, args, kwargs)
         if name[:1].isupper() and _OPTIMIZER_CLASSES.search(name) and self.parameters_in(args[:1]):
             return self.optimizer(*args, **kwargs)
+        if _SCHEDULE_CLASSES.search(name) and args and isinstance(args[0], StandIn):
+            if isinstance(args[0]._si_real, torch.optim.Optimizer):
+                return self.scheduler(args[0])
         sources = self.gathered((*args, *kwargs.values()))
         if torch.is_grad_enabled():
             sources |= frozenset(function._si_family()) | function._si_sources
