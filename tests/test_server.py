@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import pytest
 pytest.importorskip("pygls")
 
 from click.testing import CliRunner
+from conftest import README
 from lsprotocol import types
 from pygls.lsp.client import LanguageClient
 
@@ -316,3 +318,35 @@ def test_neovim_shows_and_fixes(tmp_path: Path) -> None:
     )
     assert done.stdout.splitlines() == ["1:28 AMP201", "11:17 AMP101"]
     assert (tmp_path / "train.py").read_text() == FIXED
+
+
+def neovim_version() -> tuple[int, ...]:
+    """That of the Neovim on this machine; (0,) where there is none."""
+    if shutil.which("nvim") is None:
+        return (0,)
+    first = subprocess.run(["nvim", "--version"], capture_output=True, text=True).stdout.splitlines()[0]
+    return tuple(map(int, re.findall(r"\d+", first)[:2]))
+
+
+@pytest.mark.skipif(neovim_version() < (0, 11), reason="needs Neovim 0.11 or newer")
+def test_neovim_takes_the_documented_settings(tmp_path: Path) -> None:
+    (settings,) = re.findall(r"```lua\n(.*?)```", README, re.DOTALL)
+    (tmp_path / "init.lua").write_text(settings)
+    (tmp_path / "train.py").write_text(SOURCE)
+    (tmp_path / "show.lua").write_text(
+        "vim.wait(30000, function() return #vim.diagnostic.get(0) > 0 end, 50)\n"
+        "for _, found in ipairs(vim.diagnostic.get(0)) do io.stdout:write(found.code, '\\n') end\n"
+        "vim.cmd('qall!')\n"
+    )
+    command = tmp_path / "amplint"
+    command.write_text(f"#!/bin/sh\nexec '{sys.executable}' -m amplint \"$@\"\n")
+    command.chmod(0o755)
+    done = subprocess.run(
+        ["nvim", "--headless", "-u", "init.lua", "train.py", "-c", "luafile show.lua"],
+        cwd=tmp_path,
+        env={**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        timeout=90,
+    )
+    assert done.stdout.splitlines() == ["AMP201", "AMP101"], done.stderr
