@@ -17,7 +17,7 @@ from amplint.flow.lowering import lower
 from amplint.flow.machine import Found
 from amplint.flow.program import Scope
 from amplint.flow.reach import find_reach
-from amplint.flow.relevance import prune
+from amplint.flow.relevance import is_concerned, prune
 from amplint.flow.values import forget_abbreviations
 from amplint.modules import Modules
 from amplint.syntax.names import Names
@@ -61,6 +61,8 @@ def explore(tree: SyntaxTree, names: Names, modules: Modules | None = None) -> P
     try:
         program = lower(tree, names)
         borrowed = [] if modules is None else Linker(modules).link(program, names)
+        if not is_concerned(program):
+            return ProtocolReport((), (), (), {}, frozenset())
         program.reach = find_reach(program)
         prune(program)
         exploration = Explorer(program, tree.text).run()

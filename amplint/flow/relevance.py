@@ -13,6 +13,7 @@ from amplint.flow import program as ir
 from amplint.flow.gradients import changing_nodes, mark_descaled, using_nodes
 from amplint.flow.vocabulary import (
     ACCELERATORS,
+    AUTOGRAD_BACKWARD,
     BOUND_METHODS,
     CLIP_FUNCTIONS,
     GRAD_SCALERS,
@@ -25,6 +26,27 @@ from amplint.flow.vocabulary import (
     is_optimizer_class,
     may_go_backward,
 )
+
+
+def is_concerned(program: ir.Program) -> bool:
+    """Whether anything can go wrong in ``program``: without a scaler, or gradients, there is no protocol to break."""
+    parameters = [parameter for function in program.everything for parameter in function.parameters]
+    if any(parameter.annotation & _MAKERS for parameter in parameters):
+        return True
+    code: list[Any] = [p.default for p in parameters if p.default is not None]
+    code += [statement for function in program.everything for statement in function.body]
+    code += [part for cls in program.classes for part in (*cls.bases, *cls.body)]
+    return any(_is_sign(node) for part in code for node in ir.walk(part))
+
+
+def _is_sign(node: Any) -> bool:
+    if isinstance(node, ir.Attribute) and node.attr in _SIGNS:
+        return True
+    return isinstance(node, (ir.Name, ir.Attribute)) and bool(node.external & _MAKERS)
+
+
+_SIGNS = frozenset({"scale", "unscale_", "backward"})
+_MAKERS = GRAD_SCALERS | ACCELERATORS | AUTOGRAD_BACKWARD
 
 
 def prune(program: ir.Program) -> None:
