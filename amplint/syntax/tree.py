@@ -14,6 +14,7 @@ from amplint.syntax.invalid import InvalidSyntax as InvalidSyntax
 
 _SOLID = re.compile(r"[^\s\\]")
 _NEWLINE = re.compile(r"\r\n|\r|\n")
+_FED_INDENT = re.compile(r"(?<![^\r\n])[ \t]*\f[ \t\f]*")
 
 
 class SyntaxTree:
@@ -30,7 +31,7 @@ class SyntaxTree:
         if too_deep is not None:
             raise InvalidSyntax("the code is nested too deeply", too_deep, 1)
         try:
-            self.module = cst.parse_module(text)
+            self.module = _parsed(text)
         except cst.ParserSyntaxError as error:
             raise InvalidSyntax(error.message, error.raw_line, error.raw_column + 1) from None
         except UnicodeEncodeError as error:  # half of a character, as JSON can hold it
@@ -57,6 +58,16 @@ class SyntaxTree:
     def row(self, offset: int) -> int:
         """The row (1-based) of the character at ``offset``."""
         return _place(self.text, offset)[0]
+
+
+def _parsed(text: str) -> cst.Module:
+    try:
+        return cst.parse_module(text)
+    except cst.ParserSyntaxError:  # where LibCST counts columns on past a form feed, Python begins anew
+        without = _FED_INDENT.sub(lambda indent: indent[0].rpartition("\f")[2], text)
+        if without == text:
+            raise
+        return cst.parse_module(without)
 
 
 class _Alignment:

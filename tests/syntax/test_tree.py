@@ -19,6 +19,7 @@ from amplint.syntax.tree import InvalidSyntax, SyntaxTree
         "\\\ncall(x)\r",
         "class A:\n\tpass\n\\\ncall(x)\n",
         "import os\r\x0ccall(x)\r",
+        "class A:\n\x0c    def f():\n        call(x)\n    y = 1\n",
     ],
 )
 def test_a_node_is_where_it_stands_in_the_text(text: str) -> None:
