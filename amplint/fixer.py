@@ -17,7 +17,7 @@ from functools import cached_property
 from amplint.analysis import Analyses
 from amplint.documents import Document
 from amplint.findings import Applicability, Edit, Finding, Fix, Severity
-from amplint.linter import Result, run_rules, unsuppressed
+from amplint.linter import Result, order, run_rules, unsuppressed
 from amplint.modules import Modules
 from amplint.rule import Context, Rule, TargetTorch
 
@@ -69,21 +69,29 @@ class Fixer:
 
     def lint(self, document: Document) -> Result:
         """What is found in ``document``; each finding has the fix that heals it, or the reason why it has none."""
-        return self._lint(_Trials(self, document, Analyses(Modules.around(document.filename))))
+        return _together([self._lint(self._trials(program)) for program in document.programs])
+
+    def _trials(self, program: Document) -> _Trials:
+        return _Trials(self, program, Analyses(Modules.around(program.filename)))
 
     def fix(self, document: Document, *, unsafe: bool = False) -> Fixed:
-        """Apply fixes until none is left to apply; unsafe ones only if asked for.
+        """Apply fixes until none is left to apply; unsafe ones only if asked for."""
+        healed: list[Finding] = []
+        for number in range(len(document.programs)):
+            fixed = self._fix(document.programs[number], unsafe)
+            healed += fixed.healed
+            document = fixed.document.programs[0]
+        alone = len(document.programs) == 1
+        remaining = fixed.remaining if alone else self._heard(document, self.lint(document), unsafe)
+        return Fixed(document, tuple(healed), remaining)
 
-        It ends: each round leaves fewer findings than it met.
-        """
+    def _fix(self, document: Document, unsafe: bool) -> Fixed:
+        """Fix one program. It ends: each round leaves fewer findings than it met."""
         healed: list[Finding] = []
         analyses = Analyses(Modules.around(document.filename))
         while True:
             trials = _Trials(self, document, analyses)
-            result = self._lint(trials)
-            if self._object_to is not None:
-                heard = tuple(self._without_objection(document, finding, unsafe) for finding in result.findings)
-                result = replace(result, findings=heard)
+            result = self._heard(document, self._lint(trials), unsafe)
             wanted = [
                 _Proposal(finding, finding.fix)
                 for finding in result.findings
@@ -94,6 +102,15 @@ class Fixer:
                 return Fixed(document, tuple(healed), result)
             healed += (proposal.finding for proposal in chosen)
             document = document.edited(_edits(chosen))
+
+    def _heard(self, document: Document, result: Result, unsafe: bool) -> Result:
+        """``result`` without the fixes that somebody objects to."""
+        if self._object_to is None:
+            return result
+        findings = (
+            self._without_objection(document.program_at(finding.start), finding, unsafe) for finding in result.findings
+        )
+        return replace(result, findings=tuple(findings))
 
     def _without_objection(self, document: Document, finding: Finding, unsafe: bool) -> Finding:
         fix = finding.fix
@@ -120,6 +137,19 @@ class Fixer:
                 batch, pending = _compatible(pending)
                 decided |= trials.decide(batch)
         return replace(result, findings=tuple(decided.get(finding, finding) for finding in findings))
+
+
+def _together(results: Sequence[Result]) -> Result:
+    """What was found in the programs of one file, as one result."""
+    if len(results) == 1:
+        return results[0]
+    findings = sorted((finding for result in results for finding in result.findings), key=order)
+    return Result(
+        tuple(findings),
+        tuple(crash for result in results for crash in result.crashes),
+        tuple(name for result in results for name in result.left),
+        {path: content for result in results for path, content in result.consulted.items()},
+    )
 
 
 def _sparing_suppressed(shown: Sequence[Finding], all_found: Sequence[Finding]) -> tuple[Finding, ...]:

@@ -66,7 +66,7 @@ def run_rules(context: Context, rules: Iterable[type[Rule]]) -> Result:
         survey = Survey(tuple(findings), frozenset(rule.code for rule in rules) - failed, bool(context.left))
         for rule in rules:
             take(rule, lambda rule: rule.review(context, survey))
-    return Result(tuple(sorted(findings, key=_order)), tuple(crashes), context.left, context.consulted)
+    return Result(tuple(sorted(findings, key=order)), tuple(crashes), context.left, context.consulted)
 
 
 @contextlib.contextmanager
@@ -117,5 +117,6 @@ def unsuppressed(document: Document, findings: Iterable[Finding], rules: Iterabl
     return tuple(finding for finding in findings if not silenced(finding))
 
 
-def _order(finding: Finding) -> tuple[int, int, str]:
+def order(finding: Finding) -> tuple[int, int, str]:
+    """By which findings are sorted: where they stand, then their codes."""
     return finding.start.offset, finding.end.offset, finding.code

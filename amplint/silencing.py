@@ -22,6 +22,15 @@ class Silenced:
 
 def with_noqa(document: Document, findings: Sequence[Finding]) -> Silenced:
     """``document`` with a ``# noqa`` for each of ``findings``, or their codes added to one that is there."""
+    done = Silenced(document, 0, ())
+    for number, program in enumerate(document.programs):
+        own = [finding for finding in findings if document.program_at(finding.start) is program]
+        silenced = _with_noqa(done.document.programs[number], own)  # rows stay where they are
+        done = Silenced(silenced.document.programs[0], done.rows + silenced.rows, (*done.left, *silenced.left))
+    return done
+
+
+def _with_noqa(document: Document, findings: Sequence[Finding]) -> Silenced:
     by_code = {rule.code: rule for rule in installed().rules}
     wanted = [finding for finding in findings if by_code[finding.code].selectable and not by_code[finding.code].by_name]
     suppressions = Suppressions(document)
@@ -38,7 +47,7 @@ def with_noqa(document: Document, findings: Sequence[Finding]) -> Silenced:
     now = Suppressions(made)
     left = tuple(finding for finding in wanted if not now.silences(finding))  # only ends of rows have changed
     if left:
-        done = with_noqa(document, [finding for finding in wanted if finding not in left])
+        done = _with_noqa(document, [finding for finding in wanted if finding not in left])
         return Silenced(done.document, done.rows, (*left, *done.left))
     return Silenced(made, len(rows), ())
 

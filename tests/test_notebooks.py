@@ -316,3 +316,32 @@ def test_an_edit_changes_its_span_and_nothing_else(wanted: tuple[list[str | list
     texts[index] = texts[index][:start] + new + texts[index][end:]
     assert sources(made) == texts
     assert made == json.dumps(json.loads(made), indent=1)
+
+
+def test_a_cell_that_is_written_into_a_file_is_a_program_of_its_own(tmp_path: Path, inside: Amplint) -> None:
+    path = tmp_path / "a.ipynb"
+    cells = [
+        "bad",
+        "%%writefile 'train.py'\n'a module'\nfrom __future__ import annotations\nbad\n\nf(bad,\n  1)",
+        "%%writefile -a train.py\nstuck",
+        "%%writefile notes.txt\nbad",
+        "%%file {name}.py\nclass {name}: bad",
+        "%%writefile train.py\n!bad",
+        "bad",
+    ]
+    path.write_text(json.dumps(notebook(*cells), indent=1))
+    rows = json.loads(inside("--select", "DEMO", "--output-format", "json", "a.ipynb").stdout)
+    found = [(row["cell"], row["location"]["row"], row["code"], row["noqa_row"]) for row in rows]
+    assert found == [
+        (1, 1, "DEMO001", 1),
+        (2, 4, "DEMO001", 4),
+        (2, 6, "DEMO001", 6),
+        (3, 2, "DEMO003", 2),
+        (7, 1, "DEMO001", 1),
+    ]
+    inside("--select", "DEMO", "--add-noqa", "a.ipynb")
+    assert json.loads(inside("--select", "DEMO", "--output-format", "json", "a.ipynb").stdout) == []
+    path.write_text(json.dumps(notebook(*cells), indent=1))
+    inside("--select", "DEMO", "--fix", "a.ipynb")
+    expected = [cell.replace("bad", "good") if number in (0, 1, 6) else cell for number, cell in enumerate(cells)]
+    assert path.read_text() == json.dumps(notebook(*expected), indent=1)

@@ -114,6 +114,18 @@ class Document:
         return [(None, self.text)]
 
     @property
+    def programs(self) -> tuple[Document, ...]:
+        """The programs that the file holds, each with its text at the same places, and blanks for the others'.
+
+        The first is the document itself. An edit of one of them can be made in any of them.
+        """
+        return (self,)
+
+    def program_at(self, location: Location) -> Document:
+        """The one of :attr:`programs` whose text stands at ``location``."""
+        return self
+
+    @property
     def unparsed(self) -> tuple[tuple[int, str], ...]:
         """The cells that are no Python: the offset at which each stands, left empty in the text, and its source."""
         return ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -18,6 +19,13 @@ _CHARACTER = re.compile(r"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\u....|\\.|[^\\]",
 _INDENT = re.compile(r"(?:[ \t]*(?:\r\n|\r|\n))*([ \t]+)\S")  # which IPython takes away from every row that has it
 _PYTHON = {"python", "ipython", "python2", "python3", "sagemath"}
 _FORMATS = range(2, 6)
+_WRITTEN = re.compile(  # a cell that is a file of Python
+    r"""
+    \s*%%(?:writefile|file)[ \t]+(?P<append>(?:-a|--append)[ \t]+)?
+    (?:(?P<quote>["'])(?P<quoted>[^\r\n]*?\.py)(?P=quote)|(?P<name>\S+\.py))[ \t]*(?:\r\n|\r|\n|\Z)
+    """,
+    re.VERBOSE,
+)
 _BOUNDARY = "\\n"  # as JSON spells a newline
 
 
@@ -29,9 +37,10 @@ def read_notebook(filename: str, content: bytes) -> PartedDocument:
     except (ValueError, RecursionError) as error:
         raise UnreadableDocument(filename, f"could not be read as a notebook: {error}") from None
     parts: list[Part] = []
+    files: Counter[str] = Counter()  # how often each of the files that cells write was begun
     between, position = [], 0
     for cell in found.cells if _is_python(found.metadata) else ():
-        part = _part(cell, text)
+        part = _part(cell, text, files)
         if part is not None:
             parts.append(part)
             between.append(text[position : cell.start])
@@ -46,7 +55,7 @@ def _is_python(metadata: dict[str, Any]) -> bool:
     return not isinstance(told, str) or told.lower() in _PYTHON
 
 
-def _part(cell: _Cell, text: str) -> Part | None:
+def _part(cell: _Cell, text: str, files: Counter[str]) -> Part | None:
     """The share of the program that ``cell`` is; None where it is text, or code in another language."""
     if cell.members.get("cell_type") != "code" or cell.source is None:
         return None
@@ -61,6 +70,9 @@ def _part(cell: _Cell, text: str) -> Part | None:
     if any(isinstance(language, str) and language.lower() not in _PYTHON for language in languages):
         return None
     source = "".join(cell.source.decoded)
+    header = _WRITTEN.match(source)
+    if header:
+        return _written(cell.number, source, header, cell.source, text.isascii(), files)
     without_magics = masked(source)
     if without_magics is None or not source.strip():
         return None
@@ -69,6 +81,18 @@ def _part(cell: _Cell, text: str) -> Part | None:
         source, without_magics, cell.number, indent=indent[1] if indent else "", json=cell.source, ascii=text.isascii()
     )
     return part if parses(part.text) else replace(part, masked=blank(source), indent="", parsed=False)
+
+
+def _written(
+    number: int, source: str, header: re.Match[str], spelled: _Source, ascii: bool, files: Counter[str]
+) -> Part | None:
+    """The cell whose ``source`` is written into a file of Python: a program of its own, or more of one."""
+    name = header["quoted"] or header["name"]
+    if not header["append"] or not files[name]:
+        files[name] += 1
+    part = CellPart(source, "", number, json=spelled, ascii=ascii, program=f"{name} ({files[name]})")
+    masked = part._masked(source)
+    return replace(part, masked=masked) if masked is not None and parses(masked) else None
 
 
 @dataclass(frozen=True)
@@ -153,6 +177,10 @@ class CellPart(Part):
 
     def raw_offset(self, offset: int) -> int:
         return self.json.raw_offset(offset)
+
+    def _masked(self, source: str) -> str | None:
+        header = _WRITTEN.match(source) if self.program else None
+        return blank(header[0]) + source[header.end() :] if header else super()._masked(source)
 
     def changed(self, changes: Sequence[Change]) -> Part:
         made = super().changed(changes)

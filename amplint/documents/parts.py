@@ -34,7 +34,8 @@ class Part:
     """A piece of a program: its source as a reader sees it, and where that is.
 
     ``masked`` has the rows and columns of ``source`` and nothing in it that is not Python. ``first_row`` is the first
-    row of the source as the reader counts: in the cell or, where there is none, in the file.
+    row of the source as the reader counts: in the cell or, where there is none, in the file. ``program`` names the
+    program that the part belongs to, where that is not the file's own.
     """
 
     source: str
@@ -43,6 +44,7 @@ class Part:
     first_row: int = 1
     indent: str = ""
     parsed: bool = True
+    program: str = ""
 
     @property
     def raw(self) -> str:
@@ -56,10 +58,14 @@ class Part:
     def changed(self, changes: Sequence[Change]) -> Part:
         """This part with ``changes`` made; raises :class:`ValueError` where it would not be Python any more."""
         source = changed_source(self.source, changes)
-        without_magics = masked(source)
+        without_magics = self._masked(source)
         if without_magics is None:
             raise ValueError("a cell or code block would not be Python any more")
         return replace(self, source=source, masked=without_magics)
+
+    def _masked(self, source: str) -> str | None:
+        """What of ``source``, which is to be this part's, is Python."""
+        return masked(source)
 
     @cached_property
     def rows(self) -> tuple[PartRow, ...]:
@@ -111,10 +117,15 @@ class PartedDocument(Document):
         encoding: str = "utf-8",
         bom: bytes = b"",
         content: bytes | None = None,
+        program: str = "",
     ) -> None:
-        """``between`` is what stands before, between and after the ``parts``, in the file's own spelling."""
-        rows = [row.text for part in parts for row in _ended(part)]
+        """``between`` is what stands before, between and after the ``parts``, in the file's own spelling.
+
+        The text is that of the parts of ``program``; the others' rows are blank in it.
+        """
+        rows = [row.text if part.program == program else blank(row.text) for part in parts for row in _ended(part)]
         super().__init__(filename, "".join(rows), encoding=encoding, bom=bom, content=content)
+        self._program = program
         self._parts = tuple(parts)
         self._between = tuple(between)
         self._rows = [(index, number) for index, part in enumerate(parts) for number in range(len(part.rows))]
@@ -164,8 +175,9 @@ class PartedDocument(Document):
     def unparsed(self) -> tuple[tuple[int, str], ...]:
         found = []
         for row, (index, number) in enumerate(self._rows):
-            if number == 0 and not self._parts[index].parsed:
-                found.append((self._line_starts[row], self._parts[index].source))
+            part = self._parts[index]
+            if number == 0 and not part.parsed and part.program == self._program:
+                found.append((self._line_starts[row], part.source))
         return tuple(found)
 
     def holds(self, mentions: Mentions) -> bool:
@@ -186,8 +198,27 @@ class PartedDocument(Document):
             parts[index] = parts[index].changed(wanted)
             if not parses(parts[index].text):
                 raise ValueError("a cell or code block would not be Python by itself")
+        return self._with(parts, self._program)
+
+    @cached_property
+    def programs(self) -> tuple[Document, ...]:
+        names = dict.fromkeys(("", *(part.program for part in self._parts)))
+        return tuple(self if name == self._program else self._with(self._parts, name) for name in names)
+
+    def program_at(self, location: Location) -> Document:
+        part, _ = self._row(location.row)
+        names = list(dict.fromkeys(("", *(part.program for part in self._parts))))
+        return self.programs[names.index(part.program)] if part else self
+
+    def _with(self, parts: Sequence[Part], program: str) -> PartedDocument:
         return PartedDocument(
-            self.filename, parts, self._between, encoding=self.encoding, bom=self._bom, content=self._content
+            self.filename,
+            parts,
+            self._between,
+            encoding=self.encoding,
+            bom=self._bom,
+            content=self._content,
+            program=program,
         )
 
     def _file_text(self) -> str:

@@ -20,7 +20,7 @@ def fingerprinted(
     for report in reports:
         path = path_of(report.document)
         for finding in report.findings:
-            source = report.document.text[finding.start.offset : finding.end.offset]
+            source = report.document.program_at(finding.start).text[finding.start.offset : finding.end.offset]
             identity = "\0".join((path, finding.code, " ".join(source.split())))
             seen[identity] += 1
             text = f"{identity}\0{seen[identity]}"

@@ -176,9 +176,9 @@ def _rows(document: Document, first: int, last: int, around: int) -> list[int]:
     beside = document.rows_beside(first)
     before = [row for row in range(first - around, first) if row in beside]
     after = [row for row in range(last + 1, last + around + 1) if row in beside]
-    while before and not document.row(before[0]).strip():
+    while before and not document.source_row(before[0]).strip():
         before.pop(0)
-    while after and not document.row(after[-1]).strip():
+    while after and not document.source_row(after[-1]).strip():
         after.pop()
     span = list(range(first, last + 1))
     if len(span) > _LONGEST_SPAN:

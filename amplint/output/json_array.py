@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from amplint.documents import Document
@@ -24,13 +24,14 @@ def records(reports: Sequence[Report]) -> Iterator[dict[str, Any]]:
     """The findings of ``reports``, a JSON object each."""
     for report in reports:
         if report.findings:
-            suppressions = Suppressions(report.document)
+            suppressions = {program: Suppressions(program) for program in report.document.programs}
             for finding in report.findings:
                 yield _finding(finding, report.document, suppressions)
 
 
-def _finding(finding: Finding, document: Document, suppressions: Suppressions) -> dict[str, Any]:
+def _finding(finding: Finding, document: Document, suppressions: Mapping[Document, Suppressions]) -> dict[str, Any]:
     rule = installed().get(finding.code)
+    noqa_row = suppressions[document.program_at(finding.start)].row_for(finding)
     return {
         "cell": document.place(finding.start).cell,
         "code": finding.code,
@@ -40,7 +41,7 @@ def _finding(finding: Finding, document: Document, suppressions: Suppressions) -
         "location": _location(document, finding.start),
         "message": finding.message,
         "name": rule and rule.name,
-        "noqa_row": document.place(document.at(suppressions.row_for(finding), 1)).row,
+        "noqa_row": document.place(document.at(noqa_row, 1)).row,
         "severity": finding.severity.value,
         "url": rule.page_url() if rule else None,
         "help": finding.help,

@@ -98,7 +98,7 @@ def _told(document: Document, start: Location, message: str) -> str:
 def _location(document: Document, start: Location, end: Location, *, snippet: bool = False) -> dict[str, Any]:
     region: dict[str, Any] = _region(document, start, end)
     if snippet and start != end:
-        region["snippet"] = {"text": document.text[start.offset : end.offset]}
+        region["snippet"] = {"text": document.program_at(start).text[start.offset : end.offset]}
     return {"physicalLocation": {"artifactLocation": _artifact(document), "region": region}}
 
 

@@ -63,7 +63,7 @@ class Target:
     def silencing(self, finding: Finding) -> types.TextDocumentEdit:
         """The edit that adds the comment by which ``finding`` is silenced."""
         document = self.document
-        row = Suppressions(document).row_for(finding)
+        row = Suppressions(document.program_at(finding.start)).row_for(finding)
         place = document.place(document.at(row, 1))
         page = self.pages[place.cell]
         text = document.source_row(row)
