@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import math
 import os
 import statistics
 import subprocess
@@ -14,7 +16,7 @@ from typing import Any
 
 import torch
 
-from amplint.harness.measuring import Run
+from amplint.harness.measuring import PROGRESS, Run
 from amplint.output.style import harmless, shown_path
 
 
@@ -54,8 +56,8 @@ def main(
     for number in range(rounds):
         for mixed in (True, False):
             what = "mixed precision as written" if mixed else "mixed precision forced off"
-            _progress(f"round {number + 1} of {rounds}: {what}, {warm_up + steps} steps")
-            run, errors = _measured(script, args, mixed=mixed, steps=steps, warm_up=warm_up)
+            told = _Progress(f"round {number + 1} of {rounds}: {what}", warm_up + steps)
+            run, errors = _measured(script, args, told, mixed=mixed, steps=steps, warm_up=warm_up)
             if run is None or run.error or not run.steps:
                 _progress("")
                 sys.stderr.write(errors)
@@ -72,25 +74,65 @@ def main(
         from amplint.harness.measure_report import write
 
         write(report, script, found)
-    print(json.dumps(asdict(found), indent=2) if as_json else _text(found))
+    print(json.dumps(_finite(asdict(found)), indent=2, allow_nan=False) if as_json else _text(found))
     return 0
 
 
-def _measured(script: str, args: Sequence[str], *, mixed: bool, steps: int, warm_up: int) -> tuple[Run | None, str]:
+def _measured(
+    script: str, args: Sequence[str], told: _Progress, *, mixed: bool, steps: int, warm_up: int
+) -> tuple[Run | None, str]:
     with tempfile.TemporaryDirectory() as folder:
-        out = os.path.join(folder, "run.json")
+        out, errors = os.path.join(folder, "run.json"), os.path.join(folder, "errors.txt")
         options = [out, "on" if mixed else "off", str(warm_up), str(steps), script, *args]
         command = [sys.executable, "-m", "amplint.harness.measuring", *options]
-        done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-        )
+        with open(errors, "wb") as file:
+            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=file)
+            try:
+                while not told.wait(process, out + PROGRESS):
+                    pass
+            except BaseException:
+                process.kill()
+                process.wait()
+                raise
+        with open(errors, encoding="utf-8", errors="replace") as file_of_errors:
+            said = file_of_errors.read()
         try:
-            with open(out, encoding="utf-8") as file:
-                values: dict[str, Any] = json.load(file)
+            with open(out, encoding="utf-8") as file_of_run:
+                values: dict[str, Any] = json.load(file_of_run)
         except (OSError, ValueError):
-            return None, done.stderr
+            return None, said
     values["histogram"] = {int(exponent): count for exponent, count in values["histogram"].items()}
-    return Run(**values), done.stderr
+    return Run(**values), said
+
+
+class _Progress:
+    """Shows how far a run has come: in the file of its progress stands a byte for each step."""
+
+    def __init__(self, what: str, steps: int) -> None:
+        self._what, self._steps = what, steps
+        _progress(f"{what}, {steps} steps")
+
+    def wait(self, process: subprocess.Popen[bytes], path: str) -> bool:
+        """Wait a moment; whether ``process`` has ended."""
+        try:
+            process.wait(_MOMENT)
+        except subprocess.TimeoutExpired:
+            with contextlib.suppress(OSError):
+                _progress(f"{self._what}, step {os.path.getsize(path)} of {self._steps}")
+            return False
+        return True
+
+
+_MOMENT = 0.2
+
+
+def _finite(value: Any) -> Any:
+    """``value`` with null in place of what JSON has no number for."""
+    if isinstance(value, dict):
+        return {key: _finite(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_finite(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _progress(text: str) -> None:
@@ -105,6 +147,9 @@ def weighed(runs: list[Run]) -> Measurement:
     gradients = sum(run.gradients for run in plain)
     scales = mixed[-1].scales
     used = any(run.regions for run in mixed)
+    faster = {
+        statistics.median(one.steps) < statistics.median(other.steps) for one, other in zip(mixed, plain, strict=True)
+    }
     return Measurement(
         mixed[0].device,
         with_it,
@@ -113,7 +158,7 @@ def weighed(runs: list[Run]) -> Measurement:
         sum(run.flushed for run in plain) / max(gradients, 1),
         sum(run.flushed_scaled for run in plain) / max(gradients, 1),
         scales,
-        _verdict(with_it, without, used=used),
+        _verdict(with_it, without, used=used, agreed=len(faster) == 1),
         runs,
     )
 
@@ -131,33 +176,46 @@ def _side(runs: list[Run]) -> Side:
     )
 
 
-def _verdict(mixed: Side, plain: Side, *, used: bool) -> str:
+def _verdict(mixed: Side, plain: Side, *, used: bool, agreed: bool) -> str:
     if not used:
         return "The script enters no autocast region in these steps: there is nothing to compare."
     ratio = plain.step / mixed.step
     apart = abs(plain.step - mixed.step) > max(mixed.spread, plain.spread) / 2
     saved = 1 - mixed.memory / plain.memory if plain.memory else 0.0
     memory = f", and needs {abs(saved):.0%} {'less' if saved > 0 else 'more'} memory" if abs(saved) >= 0.02 else ""
-    if not apart or 0.97 < ratio < 1.03:
+    if not agreed or not apart or 0.97 < ratio < 1.03:
         return f"Mixed precision makes no difference to the time of a step here{memory}."
     if ratio > 1:
         return f"Mixed precision pays here: a step is {ratio:.2f} times as fast{memory}."
     return f"Mixed precision does not pay here: a step takes {1 / ratio:.2f} times as long{memory}."
 
 
-def _text(found: Measurement) -> str:
-    rows = [f"{'':22}{'mixed precision':>18}{'forced off':>14}"]
-    for name, values in (
-        ("a step, median", [f"{side.step:.2f} ms" for side in (found.mixed, found.plain)]),
-        ("middle half within", [f"{side.spread:.2f} ms" for side in (found.mixed, found.plain)]),
-        ("peak memory", [f"{side.memory / 2**20:.0f} MiB" for side in (found.mixed, found.plain)]),
-        ("loss at the end", ["-" if s.loss is None else f"{s.loss:.4g}" for s in (found.mixed, found.plain)]),
-        ("skipped steps", [str(side.skipped) for side in (found.mixed, found.plain)]),
-    ):
-        rows.append(f"{name:22}{values[0]:>18}{values[1]:>14}")
+def rows(found: Measurement) -> list[tuple[str, str, str]]:
+    """What was measured of both sides: name, with mixed precision, with it forced off."""
+    sides = (found.mixed, found.plain)
+    return [
+        (name, *values)  # type: ignore[misc]
+        for name, values in (
+            ("a step, median", [f"{side.step:.2f} ms" for side in sides]),
+            ("middle half within", [f"{side.spread:.2f} ms" for side in sides]),
+            ("peak memory", [f"{side.memory / 2**20:.0f} MiB" for side in sides]),
+            ("loss at the end", ["-" if side.loss is None else f"{side.loss:.4g}" for side in sides]),
+            ("skipped steps", [str(side.skipped) for side in sides]),
+        )
+    ]
+
+
+def flushed(found: Measurement) -> str:
+    """What float16 would make of the gradients, in a sentence."""
     share = f"{found.flushed:.1%}, with a scale of 65536 {found.flushed_scaled:.1%}"
-    rows.append(f"Gradients that float16 would flush to zero: {share}.")
+    return f"Gradients that float16 would flush to zero: {share}."
+
+
+def _text(found: Measurement) -> str:
+    lines = [f"{'':22}{'mixed precision':>18}{'forced off':>14}"]
+    lines += [f"{name:22}{mixed:>18}{plain:>14}" for name, mixed, plain in rows(found)]
+    lines.append(flushed(found))
     if found.scales:
-        rows.append(f"Scale: {found.scales[0]:g} at first, {found.scales[-1]:g} at the end.")
+        lines.append(f"Scale: {found.scales[0]:g} at first, {found.scales[-1]:g} at the end.")
     where = "a GPU" if found.device == "cuda" else "the CPU"
-    return "\n".join([*rows, f"Measured on {where}. {found.verdict}"])
+    return "\n".join([*lines, f"Measured on {where}. {found.verdict}"])

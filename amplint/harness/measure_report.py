@@ -11,33 +11,29 @@ if TYPE_CHECKING:
     from amplint.harness.measure import Measurement
 
 _PAGE = """<!doctype html>
-<html lang="en"><meta charset="utf-8"><title>amplint measure: {name}</title>
+<html lang="en"><head><meta charset="utf-8"><link rel="icon" href="data:,"><title>amplint measure: {name}</title>
 <style>body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }}
-svg {{ max-width: 100%; height: auto }} td, th {{ padding: .2rem 1rem; text-align: right }}</style>
+svg {{ max-width: 100%; height: auto }} td, th {{ padding: .2rem 1rem; text-align: right }}</style></head><body>
 <h1>Mixed precision in {name}</h1>
 <p><strong>{verdict}</strong></p>
 <table><tr><th></th><th>mixed precision</th><th>forced off</th></tr>{rows}</table>
 <h2>Time a step</h2>{steps}
 <h2>Scale</h2>{scale}
-<h2>Gradients against float16's range</h2>{gradients}
-</html>
+<h2>Gradients against float16's range</h2><p>{flushed}</p>{gradients}
+</body></html>
 """
 
 
 def write(path: str, script: str, found: Measurement) -> None:
     """Write the page; needs matplotlib."""
-    rows = "".join(
-        f"<tr><th>{name}</th><td>{mixed}</td><td>{plain}</td></tr>"
-        for name, mixed, plain in (
-            ("a step, median", f"{found.mixed.step:.2f} ms", f"{found.plain.step:.2f} ms"),
-            ("peak memory", f"{found.mixed.memory / 2**20:.0f} MiB", f"{found.plain.memory / 2**20:.0f} MiB"),
-            ("skipped steps", found.mixed.skipped, found.plain.skipped),
-        )
-    )
+    from amplint.harness.measure import flushed, rows
+
+    table = "".join(f"<tr><th>{name}</th><td>{mixed}</td><td>{plain}</td></tr>" for name, mixed, plain in rows(found))
     page = _PAGE.format(
         name=html.escape(os.path.basename(script)),
         verdict=html.escape(found.verdict),
-        rows=rows,
+        rows=table,
+        flushed=html.escape(flushed(found)),
         steps=_steps(found),
         scale=_scale(found) if found.scales else "<p>No gradient scaler was used.</p>",
         gradients=_gradients(found),

@@ -24,6 +24,8 @@ from amplint.harness.script import run_script
 
 FLUSHED = 2.0**-25
 """What float16 rounds to zero is no larger than this."""
+PROGRESS = ".progress"
+"""What the name of the file with a byte for each step ends with."""
 _LOWEST, _HIGHEST = -60, 20
 
 
@@ -54,7 +56,8 @@ class _Enough(BaseException):
 
 
 class _Meter:
-    def __init__(self, run: Run, warm_up: int, steps: int) -> None:
+    def __init__(self, run: Run, warm_up: int, steps: int, stepped: Callable[[], object]) -> None:
+        self._tell = stepped
         self._run, self._warm_up, self._wanted = run, warm_up, steps
         self._leader: int | None = None
         self._count = 0
@@ -138,6 +141,7 @@ class _Meter:
                     self._look_at(parameter.grad)
         if self._count >= self._warm_up + self._wanted:
             raise _Enough
+        self._tell()
         self._since = time.perf_counter()
 
     def _look_at(self, gradient: torch.Tensor) -> None:
@@ -151,10 +155,21 @@ class _Meter:
             self._run.histogram[exponent] = self._run.histogram.get(exponent, 0) + count
 
 
-def measured(script: str, args: list[str], *, mixed: bool, warm_up: int, steps: int) -> Run:
-    """Run ``script`` until it has made ``warm_up`` and ``steps`` steps, with mixed precision as written or off."""
+def measured(
+    script: str,
+    args: list[str],
+    *,
+    mixed: bool,
+    warm_up: int,
+    steps: int,
+    stepped: Callable[[], object] = lambda: None,
+) -> Run:
+    """Run ``script`` until it has made ``warm_up`` and ``steps`` steps, with mixed precision as written or off.
+
+    ``stepped`` is called after each step, in no measured time.
+    """
     run = Run(mixed)
-    meter = _Meter(run, warm_up, steps)
+    meter = _Meter(run, warm_up, steps, stepped)
     torch.manual_seed(0)
     with Patches() as patches:
         if not mixed:
@@ -186,7 +201,15 @@ def measured(script: str, args: list[str], *, mixed: bool, warm_up: int, steps: 
 
 def _main() -> None:
     out, mixed, warm_up, steps, script, *args = sys.argv[1:]
-    run = measured(script, args, mixed=mixed == "on", warm_up=int(warm_up), steps=int(steps))
+    with open(out + PROGRESS, "wb", buffering=0) as progress:
+        run = measured(
+            script,
+            args,
+            mixed=mixed == "on",
+            warm_up=int(warm_up),
+            steps=int(steps),
+            stepped=lambda: progress.write(b"."),
+        )
     with open(out, "w", encoding="utf-8") as file:
         json.dump(asdict(run), file)
 

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 import torch
+from browser import Page, why_not
 from click.testing import CliRunner, Result
 
 from amplint.cli import main
+from amplint.harness import measure
 from amplint.harness.measure import weighed
 from amplint.harness.measuring import Run, measured
 
@@ -56,19 +58,50 @@ def test_forced_off(script: Path) -> None:
     assert not torch.is_autocast_enabled("cpu") if hasattr(torch, "get_autocast_dtype") else True
 
 
-def test_command_as_json_and_page(script: Path, tmp_path: Path) -> None:
+def test_command_as_json_and_page(script: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("matplotlib")
+    told: list[str] = []
+    monkeypatch.setattr(measure, "_progress", told.append)
+    monkeypatch.setattr(measure, "_MOMENT", 0.001)
     page = tmp_path / "report.html"
     options = ["--rounds", "1", "--steps", "4", "--warm-up", "3", "--json", "--report", str(page)]
     done = run(*options, str(script), "100")
     assert done.exit_code == 0, done.output
-    found = json.loads(done.stdout)
+    found = json.loads(done.stdout, parse_constant=pytest.fail)  # no NaN
+    assert any(text.startswith("round 1 of 1: mixed precision as written, step ") for text in told)
+    assert found["plain"]["loss"] is None
     assert found["device"] == "cpu"
     assert found["mixed"]["skipped"] == 1
     assert found["scales"][-1] == 512.0
     assert found["verdict"] in page.read_text()
     assert page.read_text().count("<svg") == 3
     assert "<script" not in page.read_text() and "http-equiv" not in page.read_text()
+
+
+@pytest.mark.skipif(why_not() is not None, reason=str(why_not()))
+def test_the_page_in_a_browser(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    from amplint.harness.measure_report import write
+
+    runs = [made(True, 5.0), made(False, 10.0)]
+    for run in runs:
+        run.scales, run.histogram, run.gradients = [1024.0, 512.0], {-30: 2, 0: 5}, 7
+    path = tmp_path / "report.html"
+    write(str(path), "<train>.py", weighed(runs))
+    page = Page(path, tmp_path / "profile")
+    try:
+        assert page.requests == [path.as_uri()]
+        assert page.complaints == []
+        assert page.evaluate("document.querySelector('h1').innerText") == "Mixed precision in <train>.py"
+        plots = page.evaluate(
+            "[...document.querySelectorAll('svg')].map(plot => "
+            "[plot.getBoundingClientRect().width, plot.getBoundingClientRect().height, "
+            "plot.querySelectorAll('path').length])"
+        )
+        assert len(plots) == 3
+        assert all(width > 300 and height > 100 and paths > 10 for width, height, paths in plots)
+    finally:
+        page.close()
 
 
 def test_a_script_that_ends_early_or_raises(script: Path, tmp_path: Path) -> None:
@@ -83,6 +116,11 @@ def test_a_script_that_ends_early_or_raises(script: Path, tmp_path: Path) -> Non
 
 def made(mixed: bool, milliseconds: float, regions: int = 1) -> Run:
     return Run(mixed, [milliseconds / 1e3] * 8, [1.0], regions=regions, memory=1000)
+
+
+def test_rounds_that_disagree_decide_nothing() -> None:
+    runs = [made(True, 5.0), made(False, 10.0), made(True, 11.0), made(False, 10.0)]
+    assert weighed(runs).verdict == "Mixed precision makes no difference to the time of a step here."
 
 
 @pytest.mark.parametrize(
