@@ -345,3 +345,9 @@ def test_a_cell_that_is_written_into_a_file_is_a_program_of_its_own(tmp_path: Pa
     inside("--select", "DEMO", "--fix", "a.ipynb")
     expected = [cell.replace("bad", "good") if number in (0, 1, 6) else cell for number, cell in enumerate(cells)]
     assert path.read_text() == json.dumps(notebook(*expected), indent=1)
+
+
+def test_a_reason_names_the_line_as_its_reader_counts() -> None:
+    read = document("import torch", "from torch.cuda.amp import autocast\n", "\ncontexts(autocast)")
+    (found,) = Fixer(installed().rules, installed().rules).lint(read).findings
+    assert (found.no_fix_reason or "").startswith("line 2 of cell 3 passes `autocast` on")

@@ -56,6 +56,11 @@ class Place:
         cell = "" if self.cell is None else f"cell {self.cell}:"
         return f"{cell}{self.row}:{self.column}"
 
+    @property
+    def line(self) -> str:
+        """The row in words, for a sentence."""
+        return f"line {self.row}" + ("" if self.cell is None else f" of cell {self.cell}")
+
 
 class Document:
     """The text of one file with the place of every character in it.

@@ -94,7 +94,7 @@ class Plan:
         self.gates = Gates(self.names)
         self.imports = Imports(self.names)
         self.places: list[Place] = []
-        self.supports_older: int | None = None  # the line of a gate that lets older versions of torch pass
+        self.supports_older: str | None = None  # the line of a gate that lets older versions of torch pass
         starred: list[Binding] = []
         moving: list[tuple[Binding, Bundle]] = []
         for binding in self.names.bindings():
@@ -116,7 +116,7 @@ class Plan:
                 if place.bundle is not None:
                     place.bundle = None
                     place.reason = (
-                        f"line {self.supports_older} lets older versions of torch pass: "
+                        f"{self.supports_older} lets older versions of torch pass: "
                         "the option target-torch says that they need no longer work"
                     )
 
@@ -161,7 +161,7 @@ class Plan:
         if right and len(right) == len(binding.references):
             return
         replacement = DEPRECATED[imports[0].qualified]
-        uses = [Use(self.names, reference, replacement) for reference in binding.references]
+        uses = [Use(self.document, self.names, reference, replacement) for reference in binding.references]
         bundle: Bundle | None = Bundle()
         reason: str | None = None
         try:
@@ -321,7 +321,7 @@ class Plan:
         if isinstance(node, cst.Call):
             one.reason = "it is looked up by `getattr`"
             return one
-        use = one.use = Use(self.names, node, DEPRECATED[qualified])
+        use = one.use = Use(self.document, self.names, node, DEPRECATED[qualified])
         try:
             self._home(use.replacement)
             if len(self.names.qualified(node)) > 1:
@@ -476,7 +476,7 @@ class Plan:
         replaced: dict[str, str] = {}
         for place in self.places:
             if isinstance(place.node, cst.BaseExpression) and not is_read(self.names, place.node):
-                reason = f"line {self._row(place.node)} gives `{place.qualified}` another value"
+                reason = f"{self._line(place.node)} gives `{place.qualified}` another value"
                 replaced.setdefault(place.qualified, reason)
         reasons = {id(p.bundle): replaced[p.qualified] for p in self.places if p.bundle and p.qualified in replaced}
         for place in self.places:
@@ -517,13 +517,13 @@ class Plan:
         """Raise where ``node`` must go on working with an older torch."""
         gate = self.gates.gate(node)
         if gate is Gate.RIGHT:
-            raise Unfixable(f"line {self._row(node)} uses it where the installed torch may be one without the new name")
+            raise Unfixable(f"{self._line(node)} uses it where the installed torch may be one without the new name")
         if gate is Gate.LIVE and self.target is None:
-            self.supports_older = self._row(node)
-            raise Unfixable(f"line {self._row(node)} stands in a version gate that older versions of torch pass too")
+            self.supports_older = self._line(node)
+            raise Unfixable(f"{self._line(node)} stands in a version gate that older versions of torch pass too")
 
-    def _row(self, node: cst.CSTNode) -> int:
-        return self.document.location(self.tree.span(node)[0]).row
+    def _line(self, node: cst.CSTNode) -> str:
+        return self.document.place(self.document.location(self.tree.span(node)[0])).line
 
 
 @dataclass(eq=False)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
+from amplint.documents import Document
 from amplint.rules.migration.replacements import AUTOCAST_PARAMETERS, DEPRECATED, Replacement, Signature
 from amplint.syntax.arguments import (
     Change,
@@ -42,8 +43,8 @@ class Use:
     what may differ after the edits.
     """
 
-    def __init__(self, names: Names, node: cst.BaseExpression, replacement: Replacement) -> None:
-        self.names, self.tree = names, names.tree
+    def __init__(self, document: Document, names: Names, node: cst.BaseExpression, replacement: Replacement) -> None:
+        self.document, self.names, self.tree = document, names, names.tree
         self.node, self.replacement = node, replacement
         self.checks_type = self.builds = False
         self.doubt: str | None = None
@@ -385,7 +386,7 @@ class Use:
 
     def _where(self, node: cst.CSTNode) -> str:
         start, _ = self.tree.span(node)
-        return f"line {self.tree.row(start)}"
+        return self.document.place(self.document.location(start)).line
 
 
 def _methods(definition: cst.ClassDef) -> Iterator[cst.FunctionDef]:
