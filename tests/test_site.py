@@ -96,6 +96,8 @@ def test_the_harm_is_measured() -> None:
     page = rule_page(rule, PROJECT, True)
     assert "after 1 step it raises <code>RuntimeError: step() has already been called since the last" in page
     assert page.count('<path class="after" d="M') == 3
+    page = rule_page(installed().find("AMP201"), PROJECT, True)
+    assert "PyTorch warns that <code>torch.cuda.amp.GradScaler is deprecated</code>" in page
 
 
 def test_findings_link_to_the_site_that_the_metadata_names(tmp_path: Path) -> None:

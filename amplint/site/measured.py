@@ -6,6 +6,7 @@ import contextlib
 import html
 import io
 import math
+import re
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -17,11 +18,12 @@ from amplint.site.chart import Line, chart
 
 @dataclass
 class Run:
-    """What came of a script: how far each step moved the weights, where they ended, and what it raised."""
+    """What came of a script: how far each step moved the weights, where they ended, what was raised and warned of."""
 
     moves: list[float] = field(default_factory=list)
     weights: list[Any] = field(default_factory=list)
     error: str | None = None
+    deprecations: list[str] = field(default_factory=list)
 
 
 def measure(before: Path, after: Path | None) -> str:
@@ -44,6 +46,9 @@ def _outcome(run: Run, reference: Run) -> str:
     if run.error is not None:
         steps = f"{len(run.moves)} step{'' if len(run.moves) == 1 else 's'}"
         return f"after {steps} it raises <code>{html.escape(run.error)}</code>"
+    if run.deprecations:
+        told = " and ".join(f"<code>{html.escape(text)}</code>" for text in run.deprecations)
+        return f"PyTorch warns that {told}"
     apart = _distance(run, reference)
     if math.isinf(apart):
         return "the weights end as NaN"
@@ -61,8 +66,9 @@ def _run(path: Path, *, mixed_precision: bool = True) -> Run:
     from amplint.harness.script import run_script
 
     result = Run()
-    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
-        warnings.simplefilter("ignore")
+    caught: list[warnings.WarningMessage]
+    with warnings.catch_warnings(record=True) as caught, contextlib.redirect_stdout(io.StringIO()):
+        warnings.simplefilter("always")
         try:
             with virtual_cuda(mixed_precision=mixed_precision), _moves(result.moves):
                 namespace = run_script(str(path))
@@ -70,6 +76,8 @@ def _run(path: Path, *, mixed_precision: bool = True) -> Run:
             result.error = f"{type(error).__name__}: {error}"
         else:
             result.weights = [parameter.detach().clone() for parameter in namespace["model"].parameters()]
+    told = (re.match(r"`?(torch\.[\w.]+).* is deprecated", str(warning.message)) for warning in caught)
+    result.deprecations = list(dict.fromkeys(f"{match[1]} is deprecated" for match in told if match))
     return result
 
 
