@@ -153,3 +153,19 @@ def test_lines_are_read_as_those_of_pylint_and_ruff(output_format: str) -> None:
     assert [violation.line for violation in read["d/a b.py"]] == [2, 2, 2]
     for violation, code in zip(read["d/a b.py"], SEVERITIES, strict=True):
         assert re.fullmatch(rf"{code}:? (\[\*\] )?{re.escape(MESSAGE)}", violation.message)
+
+
+@pytest.mark.parametrize("output_format", ["json", "json-lines"])
+def test_json_is_read_by_an_editors_plugin_for_ruff(output_format: str, tmp_path: Path) -> None:
+    plugin = pytest.importorskip("pylsp_ruff.plugin")
+    text = render(output_format, "a.py")
+    rows = json.loads(text) if output_format == "json" else [json.loads(line) for line in text.splitlines()]
+    checks = plugin.converter.structure(rows, list[plugin.RuffCheck])
+    assert [(check.code, check.message, check.filename) for check in checks] == [
+        (code, MESSAGE, str(tmp_path / "a.py")) for code in SEVERITIES
+    ]
+    shown = plugin.create_diagnostic(checks[0], plugin.PluginSettings())
+    assert (shown.range.start.line, shown.range.start.character, shown.range.end.character) == (1, 0, 7)
+    assert (checks[0].fix.message, checks[0].fix.applicability, checks[1].fix) == ("Step", "safe", None)
+    (edit,) = plugin.create_text_edits(checks[0].fix)
+    assert (edit.new_text, edit.range.start.line, edit.range.start.character) == ("scaler.", 1, 0)
