@@ -46,6 +46,7 @@ from amplint.flow.vocabulary import (
     ARITHMETIC,
     AUTOCASTS,
     AUTOGRAD_BACKWARD,
+    BOUND_METHODS,
     CLIP_FUNCTIONS,
     FINITENESS,
     GRAD_SCALERS,
@@ -545,6 +546,12 @@ class Calls(Expressions):
             return self.unknown_call(NONE, args, kwargs, site, path, function.definition.name)
         if isinstance(function, Known) and function.value is None:
             return []
+        if isinstance(function, Unknown):
+            owner = _owner_of_method(function)
+            if isinstance(owner, Scaler):
+                return self.scaler_method(owner, function.key[2], args, kwargs, site, path)
+            if isinstance(owner, Optimizer):
+                return self.optimizer_method(owner, function.key[2], args, kwargs, site, path, frame)
         return self.unknown_call(function, args, kwargs, site, path)
 
     def call_super(self, node: ir.Call, attr: str, path: Path, frame: Frame) -> Outcomes:
@@ -801,6 +808,7 @@ class Calls(Expressions):
                 path = self.machine.emit(path, Event(EventKind.FORGET, optimizers=(value.key,)))
         held = [path.store.get((v.key, HELD)) for v in given if isinstance(v, Unknown)]
         called = [*given, *(v for items in held if isinstance(items, Items) for v in items.values)]
+        called += [one for value in given if isinstance(value, Unknown) for one in value.holds]
         if any(self.is_callback(value) for value in called):
             path = self.machine.forget_all(path)  # a callback may be called at once
         return path
@@ -937,6 +945,14 @@ def _stepped_in_argument(node: ir.Call) -> ir.Call | None:
         if isinstance(given.func, ir.Attribute) and given.func.attr == "step" and not given.args:
             return replace(node, args=[ir.Argument(given.func.base)])
     return None
+
+
+def _owner_of_method(function: Unknown) -> Value | None:
+    """The scaler or optimizer of which a value is a method of the protocol."""
+    if function.key[0] != "attribute" or function.key[2] not in BOUND_METHODS or len(function.holds) != 1:
+        return None
+    (owner,) = function.holds
+    return owner if spelled_out(key_of(owner)) == spelled_out(function.key[1]) else None
 
 
 def _is_made_of_scale(args: list[Value], kwargs: Kwargs) -> bool:

@@ -83,10 +83,10 @@ class Expressions(ABC):
         """The ways a condition of these values can turn out."""
         decided = []
         for after, value in outcomes:
-            open_before = after.decide(value) is None
+            chooses = bool(polarity) and (after.decide(value) is None or after.has_only_met(_switch_key(value)))
             for truth in (True, False):
                 for chosen in after.assume(value, truth):
-                    if polarity and open_before:
+                    if chooses:
                         chosen = chosen.with_switch(_switch_key(value), (polarity > 0) == truth)
                     decided.append((chosen, truth))
         return decided
@@ -243,8 +243,8 @@ class Expressions(ABC):
         return Unknown(("item", key_of(base), key_of(index)), holds)
 
     def reachable_holds(self, value: Value) -> frozenset[Value]:
-        """The scalers and optimizers directly inside a collection."""
-        if isinstance(value, (Scaler, Optimizer)):
+        """The scalers and optimizers directly inside a collection, and the functions that deal with some."""
+        if isinstance(value, (Scaler, Optimizer)) or (isinstance(value, Routine) and value.function.touches):
             return frozenset({value})
         if isinstance(value, Unknown):
             return value.holds

@@ -346,6 +346,11 @@ class Path:
         switches = frozenset(switch for switch in self.switches if switch[0] != subject)
         return self.but(facts=self.facts.without(key) if key in self.facts else self.facts, switches=switches)
 
+    def has_only_met(self, key: Key) -> bool:
+        """Whether a condition was decided, but not by choosing an arm that uses a scaler or the one that does not."""
+        met = key in self.facts or ("none", key) in self.facts
+        return met and (key, True) not in self.switches and (key, False) not in self.switches
+
     def with_switch(self, key: Key, with_scaler: bool) -> Path:
         """This path after a condition chose an arm that uses a scaler, or the one that does not."""
         if (key, with_scaler) in self.switches and (key, not with_scaler) not in self.switches:

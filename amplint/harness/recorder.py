@@ -47,6 +47,26 @@ class Report:
     """How many times an optimizer changed its weights."""
     skipped_steps: int = 0
     """How many steps a scaler left out for infinite or NaN gradients."""
+    _settled: set[object] = field(default_factory=set, repr=False)
+    unfinished: list[Observation] = field(default_factory=list, repr=False)
+    """Those of the findings that no update followed before the program ended."""
+
+    def settle(self, sites: Iterable[object]) -> None:
+        """An update has followed the calls at ``sites``: where a run ended after one of them, it just ended there."""
+        self._settled.update(sites)
+        for observation in [each for each in self.unfinished if each.site in self._settled]:
+            self.unfinished.remove(observation)
+            self.findings.remove(observation)
+
+    def is_settled(self, site: object) -> bool:
+        """Whether an update has followed the call at ``site`` in any run so far."""
+        return site in self._settled
+
+    def add(self, observation: Observation, unfinished: bool) -> None:
+        """Count what was seen; ``unfinished`` where the program ended there, which proves nothing by itself."""
+        self.findings.append(observation)
+        if unfinished:
+            self.unfinished.append(observation)
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.findings)) or "clean"
@@ -60,7 +80,6 @@ class Recorder:
         self.state = ProtocolState()
         self.scaled: frozenset[Hashable] = frozenset()
         """The optimizers whose gradients hold scaled contributions."""
-        self._settled: set[object] = set()
         self._lock = threading.RLock()
         self._thread = threading.get_ident()
         self._regions_elsewhere: dict[int, tuple[Region, ...]] = {}
@@ -90,23 +109,24 @@ class Recorder:
     def _advance(self, event: Event) -> None:
         kind, scaler = event.kind, event.scaler
         if kind is EventKind.UPDATE and scaler is not None:
-            self._settled |= self.state.scaler(scaler).sites
+            self.report.settle(self.state.scaler(scaler).sites)
         before = self.state.gradients
         self.state, violations = advance(self.state, event)
         if self.state.gradients is not before:
             self.scaled = frozenset(key for key, marks in self.state.gradients.items() if any(map(_is_scaled, marks)))
         for violation in violations:
-            if kind is not EventKind.RETIRE or violation.site not in self._settled:  # else the program just ended there
-                self._report(violation)
+            ends = kind is EventKind.RETIRE
+            if not ends or not self.report.is_settled(violation.site):  # else the program just ended there
+                self._report(violation, ends)
 
-    def _report(self, violation: Violation) -> None:
+    def _report(self, violation: Violation, unfinished: bool) -> None:
         site = violation.site
         assert isinstance(site, Site)
         if (violation.code, site) in self._said:
             return
         self._said.add((violation.code, site))
         causes = tuple((cause.message, cause.site) for cause in violation.causes if isinstance(cause.site, Site))
-        self.report.findings.append(Observation(violation.code, violation.message, site, causes))
+        self.report.add(Observation(violation.code, violation.message, site, causes), unfinished)
 
 
 def _is_scaled(mark: Mark) -> bool:
