@@ -53,6 +53,13 @@ def commit(folder: Path) -> str:
     return git("rev-parse", "HEAD")
 
 
+@pytest.fixture
+def working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work in ``tmp_path``, outside of any CI system."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("CI_PROJECT_DIR", raising=False)
+
+
 class Amplint(Protocol):
     def __call__(self, *args: str, stdin: bytes | None = None) -> subprocess.CompletedProcess[bytes]: ...
 

@@ -11,38 +11,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from reports import render as rendered
+from reports import report
 
-from amplint.documents import Document
-from amplint.findings import Finding, Fix, Related, Severity
-from amplint.output import renderer
-from amplint.output.style import Style
-from amplint.project import Report
+from amplint.findings import Severity
 
-SOURCE = "backward(x)\nstep(y)\n"
+pytestmark = pytest.mark.usefixtures("working_folder")
+
 MESSAGE = "100% [x]; a, b: c%0A]"
-HELP = "Do it right"
-SEVERITIES = {"AMP101": Severity.ERROR, "AMP201": Severity.WARNING, "AMP502": Severity.INFO}
-
-
-def report(filename: str) -> Report:
-    """A finding of each severity; the first can be fixed and names another place."""
-    document = Document.from_source(filename, SOURCE)
-    start, end = document.location(12), document.location(19)
-    findings = [Finding(code, MESSAGE, severity, start, end, HELP) for code, severity in SEVERITIES.items()]
-    related = Related("scaled here", document.location(0), document.location(11))
-    fix = Fix("Step", (document.edit(12, 12, "scaler."),))
-    findings[0] = Finding("AMP101", MESSAGE, Severity.ERROR, start, end, HELP, (related,), fix=fix)
-    return Report(document, tuple(findings))
-
-
-@pytest.fixture(autouse=True)
-def working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("CI_PROJECT_DIR", raising=False)
+FOUND = [("AMP101", 2, Severity.ERROR), ("AMP101", 3, Severity.ERROR), ("AMP102", 3, Severity.INFO)]
 
 
 def render(output_format: str, filename: str) -> str:
-    return renderer(output_format)([report(filename)], Style(False))
+    return rendered(output_format, report(filename, MESSAGE))
 
 
 PACKAGES = ("@actions/core", "azure-pipelines-task-lib", "@umbrelladocs/rdformat-validator")
@@ -77,14 +58,14 @@ def test_azure_is_read_by_the_library_of_azure_pipelines(packages: Path, tmp_pat
         "import lib from 'azure-pipelines-task-lib/taskcommand.js';\n"
         "console.log(JSON.stringify(data.map(lib.commandFromString)))"
     )
-    for command, (code, severity) in zip(node(packages, script, lines), SEVERITIES.items(), strict=True):
+    for command, (code, row, severity) in zip(node(packages, script, lines), FOUND, strict=True):
         assert command == {
             "command": "task.logissue",
             "message": MESSAGE,
             "properties": {
                 "type": "error" if severity is Severity.ERROR else "warning",
                 "sourcepath": str(tmp_path / "a;b],%c.py"),
-                "linenumber": "2",
+                "linenumber": str(row),
                 "columnnumber": "1",
                 "code": code,
             },
@@ -96,18 +77,18 @@ def test_github_is_what_the_toolkit_of_actions_writes(packages: Path, tmp_path: 
     lines = render("github", "a,b:%c.py").splitlines()
     told = [
         {
-            "command": {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}[severity],
-            "message": f"a,b:%c.py:2:1: {code} {MESSAGE}\n  help: {HELP}",
+            "command": {Severity.ERROR: "error", Severity.INFO: "notice"}[severity],
+            "message": f"a,b:%c.py:{row}:1: {code} {MESSAGE}\n  help: Do it right",
             "properties": {
                 "title": f"amplint ({code})",
                 "file": str(tmp_path / "a,b:%c.py"),
-                "startLine": 2,
-                "endLine": 2,
+                "startLine": row,
+                "endLine": row,
                 "startColumn": 1,
                 "endColumn": 8,
             },
         }
-        for code, severity in SEVERITIES.items()
+        for code, row, severity in FOUND
     ]
     script = (
         "import * as core from '@actions/core';\n"
@@ -133,14 +114,14 @@ def test_rdjson_is_valid_to_a_validator_of_its_format(packages: Path) -> None:
 
 def test_gitlab_is_read_by_a_filter_of_such_reports(tmp_path: Path) -> None:
     pytest.importorskip("ruff_severity_changer")
-    (tmp_path / "pyproject.toml").write_text("[tool.ruff_severity_changer]\nAMP1 = 'minor'\nAMP = 'info'\n")
+    (tmp_path / "pyproject.toml").write_text("[tool.ruff_severity_changer]\nAMP101 = 'minor'\nAMP = 'unknown'\n")
     text = render("gitlab", "a.py")
     command = [sys.executable, "-m", "ruff_severity_changer.ruff_severity_changer"]
     done = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
     rows = json.loads(done.stdout)
-    assert [row["severity"] for row in rows] == ["minor", "info", "info"]
+    assert [row["severity"] for row in rows] == ["minor", "minor", "unknown"]
     given = json.loads(text)
-    assert [row["severity"] for row in given] == ["major", "minor", "info"]
+    assert [row["severity"] for row in given] == ["major", "major", "info"]
     assert [{**row, "severity": None} for row in rows] == [{**row, "severity": None} for row in given]
 
 
@@ -150,8 +131,8 @@ def test_lines_are_read_as_those_of_pylint_and_ruff(output_format: str) -> None:
     driver = drivers.PylintDriver() if output_format == "pylint" else drivers.ruff_check_driver
     read = driver.parse_reports([render(output_format, "d/a b.py")])
     assert list(read) == ["d/a b.py"]
-    assert [violation.line for violation in read["d/a b.py"]] == [2, 2, 2]
-    for violation, code in zip(read["d/a b.py"], SEVERITIES, strict=True):
+    assert [violation.line for violation in read["d/a b.py"]] == [2, 3, 3]
+    for violation, (code, _, _) in zip(read["d/a b.py"], FOUND, strict=True):
         assert re.fullmatch(rf"{code}:? (\[\*\] )?{re.escape(MESSAGE)}", violation.message)
 
 
@@ -162,10 +143,10 @@ def test_json_is_read_by_an_editors_plugin_for_ruff(output_format: str, tmp_path
     rows = json.loads(text) if output_format == "json" else [json.loads(line) for line in text.splitlines()]
     checks = plugin.converter.structure(rows, list[plugin.RuffCheck])
     assert [(check.code, check.message, check.filename) for check in checks] == [
-        (code, MESSAGE, str(tmp_path / "a.py")) for code in SEVERITIES
+        (code, MESSAGE, str(tmp_path / "a.py")) for code, _, _ in FOUND
     ]
     shown = plugin.create_diagnostic(checks[0], plugin.PluginSettings())
     assert (shown.range.start.line, shown.range.start.character, shown.range.end.character) == (1, 0, 7)
     assert (checks[0].fix.message, checks[0].fix.applicability, checks[1].fix) == ("Step", "safe", None)
-    (edit,) = plugin.create_text_edits(checks[0].fix)
-    assert (edit.new_text, edit.range.start.line, edit.range.start.character) == ("scaler.", 1, 0)
+    edits = [(edit.new_text, edit.range.start.line) for edit in plugin.create_text_edits(checks[0].fix)]
+    assert edits == [("scaler.", 1), ("scaler.update()\n", 2)]
