@@ -8,6 +8,7 @@ optimizer, is a gradient scaler; what it steps is an optimizer. A name alone is 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Hashable, Iterable
 
 from amplint.flow import program as ir
@@ -27,8 +28,11 @@ class Evidence:
         self.not_scalers: set[Key] = set()
         self.updated: set[Hashable] = set()
         self.escaped: set[Hashable] = set()
-        self.private: set[Key] = set()
-        """Parameters known by their annotations whose keys nothing outside of their functions meets."""
+        names = Counter(function.name for function in program.functions)
+        self._functions = {f.name for f in program.functions if f.owner is None and names[f.name] == 1}
+        """Functions that no other is called like: what their parameters are given is met on walks of theirs only."""
+        self._private = 0
+        """How many of the objects that are known are such."""
         self.denied: set[tuple[str, Hashable]] = set()
         """What was asked since a walk began and was not known: its results hold for as long as it is not."""
         self._signs: dict[Hashable, set[str]] = {}
@@ -58,8 +62,21 @@ class Evidence:
     @property
     def version(self) -> tuple[int, ...]:
         """A number of what any walk depends on: nothing is ever forgotten, so equal versions say the same."""
-        objects = len(self.scalers) + len(self.optimizers) - len(self.private)
+        objects = len(self.scalers) + len(self.optimizers) - self._private
         return objects, len(self.not_scalers), self.plain_backward
+
+    @property
+    def extent(self) -> tuple[int, ...]:
+        """A number of all objects that are known."""
+        return len(self.scalers), len(self.optimizers), self.plain_backward
+
+    def know(self, known: set[Key], key: Key) -> bool:
+        """Add an object to those ``known`` of its kind; false where it was among them."""
+        if key in known:
+            return False
+        known.add(key)
+        self._private += _function_of(key) in self._functions
+        return True
 
     def would_deny(self, denied: Iterable[tuple[str, Hashable]]) -> bool:
         """Whether what was asked and was not known is still not known."""
@@ -138,8 +155,7 @@ class Evidence:
         return not self.plain_backward and self._asked("stepped", optimizer)
 
     def _grow(self, known: set[Key], key: Key) -> None:
-        if key not in known:
-            known.add(key)
+        if self.know(known, key):
             self.size += 1
             raise LearntMore
 
@@ -166,6 +182,17 @@ def name_of(key: Key) -> str:
     if key and key[0] in ("element", "item"):
         return name_of(key[1])
     return ""
+
+
+def _function_of(key: Key) -> str:
+    """The function of which a parameter is, or has, what the key stands for; nothing where none is."""
+    key = spelled_out(key)
+    while key[0] in ("attribute", "element", "item", "variable"):
+        inner = key[3] if key[0] == "variable" else key[1]
+        if not isinstance(inner, tuple):
+            return ""
+        key = spelled_out(inner)
+    return str(key[1]) if key[0] == "param" else ""
 
 
 def _is_part_of_a_stranger(key: Key) -> bool:

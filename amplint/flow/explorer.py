@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
@@ -61,7 +60,6 @@ class Explorer:
         self.program = program
         self.evidence = Evidence(program, text)
         self.walks: dict[tuple[int, Key], Walk] = {}
-        self.names = Counter(function.name for function in program.functions)
 
     def run(self) -> Exploration:
         """Explore all roots, again while the evidence grows."""
@@ -112,13 +110,10 @@ class Explorer:
                 continue
             param_key: Key = ("param", function.name, parameter.name)
             names[parameter.name] = Unknown(param_key)
-            known = [self.evidence.scalers] if parameter.annotation & GRAD_SCALERS else []
+            if parameter.annotation & GRAD_SCALERS:
+                self.evidence.know(self.evidence.scalers, param_key)
             if any(is_optimizer_class(name) for name in parameter.annotation):
-                known.append(self.evidence.optimizers)
-            if len(known) == 1 and param_key not in known[0] and self.names[function.name] == 1:
-                self.evidence.private.add(param_key)
-            for objects in known:
-                objects.add(param_key)
+                self.evidence.know(self.evidence.optimizers, param_key)
         frame = Frame(function, key, active=frozenset({id(function)}))
         self.entered.add(id(function))
         starts = [
@@ -153,7 +148,7 @@ class Explorer:
         universe: dict[Key, None] = {}
         many: set[Key] = set()
         evidence = self.evidence
-        version, is_left = evidence.version, False
+        version, extent, is_left = evidence.version, evidence.extent, False
         evidence.denied.clear()
         while True:
             machine = Machine(self.program, self.evidence, universe=universe, many=many)
@@ -165,10 +160,10 @@ class Explorer:
                 if repeat and (self.is_in_charge(ends) or self.owns_scaler(statements, frame, ends)):
                     self.again(statements, function, ends, frame)
             except LearntMore:
-                if evidence.version != version:  # begin as the next round would
+                if evidence.extent != extent:  # begin as the next round would
                     universe.clear()
                     many.clear()
-                    version = evidence.version
+                    version, extent = evidence.version, evidence.extent
                     evidence.denied.clear()
                 continue
             except TooComplex:
