@@ -1,26 +1,20 @@
-"""How long amplint takes beside Ruff: on a tree of which 5 % use AMP, on one training script, on a file without AMP.
+"""How long amplint takes beside other tools: on a tree of which 5 % use AMP, a training script, a file without AMP.
 
-Everything is generated, so that anybody measures the same. The commands take turns, the first turn only warms up, and
-the medians are printed: of wall time, and of processor time, which a busy machine changes less.
+Everything is generated, so that anybody measures the same, and each tool is installed from the package index into an
+environment of its own, amplint from this folder. The tools take turns, the first turn only warms up; the medians are
+printed as the README's table. The slow ones are asked about a smaller tree, and amplint and Ruff about that, too.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
-import statistics
-import subprocess
-import sys
+import contextlib
 import tempfile
-import time
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from pathlib import Path
 
 from prefilter import write_tree
-
-_PYTHON = [sys.executable, "-c", "pass"]
-_RUFF = [sys.executable, "-m", "ruff", "check", "--isolated", "--select", "F", "--no-cache", "--quiet", "--exit-zero"]
-_AMPLINT = [sys.executable, "-m", "amplint", "--quiet", "--exit-zero"]
+from tools import Runs, install, measure
 
 _EPOCH = """
 
@@ -57,14 +51,6 @@ class Block{number}(torch.nn.Module):
 """
 
 
-@dataclass
-class Times:
-    """What the runs of one command took, in seconds."""
-
-    wall: list[float] = field(default_factory=list)
-    processor: list[float] = field(default_factory=list)
-
-
 def training_script(functions: int) -> str:
     """A script of about 33 lines for each of its training functions, without a fault."""
     return "import torch\nfrom torch.amp import GradScaler\n" + "".join(
@@ -81,49 +67,54 @@ def plant_amp(root: Path, share: float) -> int:
     return len(chosen)
 
 
-def measure(commands: dict[str, list[str]], path: Path, rounds: int) -> dict[str, Times]:
-    """The times of each command on ``path``."""
-    times = {name: Times() for name in commands}
-    for turn in range(rounds + 1):
-        for name, command in commands.items():
-            before, start = os.times(), time.perf_counter()
-            subprocess.run([*command, str(path)], stdout=subprocess.DEVNULL, check=True)
-            after, end = os.times(), time.perf_counter()
-            if turn:
-                used = after.children_user + after.children_system - before.children_user - before.children_system
-                times[name].wall.append(end - start)
-                times[name].processor.append(used)
-    return times
-
-
-def show(title: str, times: dict[str, Times]) -> None:
-    """Print the medians, and the ratio to the first command's."""
-    print(title)
-    first, *_ = times.values()
-    for name, each in times.items():
-        wall, processor = statistics.median(each.wall), statistics.median(each.processor)
-        ratio = wall / statistics.median(first.wall), processor / statistics.median(first.processor)
-        print(f"  {name:8} wall {wall:7.3f} s ({ratio[0]:5.2f}), processor {processor:7.3f} s ({ratio[1]:5.2f})")
+def table(cases: Mapping[str, Mapping[str, Runs]]) -> str:
+    """The medians with their ratios to Ruff's, and the peak memory of any process, as Markdown."""
+    names = dict.fromkeys(name for runs in cases.values() for name in runs)
+    lines = [f"| | {' | '.join(cases)} | peak memory |", "| --- |" + " ---: |" * (len(cases) + 1)]
+    for name in names:
+        cells = []
+        for runs in cases.values():
+            times = runs[name].median / runs["Ruff"].median if name in runs else 0.0
+            cells.append(f"{runs[name].median:.2f} s ({times:.{1 if times >= 1 else 2}f})" if name in runs else "")
+        peak = max(runs[name].peak for runs in cases.values() if name in runs)
+        lines.append(f"| {name} | {' | '.join(cells)} | {peak:.0f} MB |")
+    return "\n".join(lines)
 
 
 def main() -> None:
-    """Measure and print."""
+    """Install, measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--files", type=int, default=10_000)
+    parser.add_argument("--files", type=int, default=10_000, help="in the tree")
+    parser.add_argument("--slow-files", type=int, default=200, help="in the smaller tree")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--slow-rounds", type=int, default=1, help="on the smaller tree")
+    parser.add_argument("--no-rivals", action="store_true", help="leave TorchFix and torch-preflight out")
+    parser.add_argument("--environments", type=Path, help="where to keep the environments for the next time")
     options = parser.parse_args()
-    linters = {"ruff": _RUFF, "amplint": _AMPLINT}
-    with tempfile.TemporaryDirectory() as folder:
-        tree, script, plain = Path(folder, "tree"), Path(folder, "train.py"), Path(folder, "plain")
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        environments = (options.environments or folder / "environments").resolve()
+        environments.mkdir(parents=True, exist_ok=True)
+        tools = install(environments, rivals=not options.no_rivals)
+        quick = {name: tool for name, tool in tools.items() if not tool.slow}
+        linters = {name: tool for name, tool in quick.items() if not name.startswith("python")}
+        slow = {**linters, **{name: tool for name, tool in tools.items() if tool.slow}}
+        tree, smaller = folder / "tree", folder / "smaller"
+        script, plain = folder / "train.py", folder / "plain"
         write_tree(tree, options.files)
+        write_tree(smaller, options.slow_files)
+        write_tree(plain, 1)
         amp = plant_amp(tree, 0.05)
         script.write_text(training_script(9), encoding="utf-8")
-        write_tree(plain, 1)
         lines = script.read_text(encoding="utf-8").count("\n")
-        show(f"{options.files} files, {amp} of them with AMP", measure(linters, tree, options.rounds))
-        short = {"python": _PYTHON, **linters}
-        show(f"one training script of {lines} lines", measure(short, script, options.rounds))
-        show("one file without AMP", measure(short, plain, options.rounds))
+        cases = {f"{options.files:,} files, {amp} with AMP": measure(linters, tree, options.rounds)}
+        if not options.no_rivals:
+            amp = plant_amp(smaller, 0.05)
+            title = f"{options.slow_files:,} files, {amp} with AMP"
+            cases[title] = measure(slow, smaller, options.slow_rounds)
+        cases[f"a script of {lines} lines"] = measure(tools, script, options.rounds)
+        cases["a file without AMP"] = measure(tools, plain, options.rounds)
+    print(table(cases))
 
 
 if __name__ == "__main__":
