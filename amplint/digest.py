@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from hashlib import blake2b
+try:  # what hashlib has it from, without OpenSSL, which takes long to load
+    from _blake2 import blake2b
+except ImportError:
+    from hashlib import blake2b
 
 
 def digest(content: bytes | str) -> str:

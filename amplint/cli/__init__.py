@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import sys
-import traceback
 from typing import TYPE_CHECKING
 
 import click
@@ -51,6 +50,8 @@ class _DefaultToCheck(click.Group):
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except Exception:
+            import traceback
+
             traceback.print_exc()
         _discard_output()
         context.exit(2)

@@ -35,14 +35,18 @@ class Presentation:
 
     def check(self) -> None:
         """Raises :class:`click.UsageError` where two wishes cannot both be met."""
+        if self.statistics:
+            self._check_statistics()
+        if self.diff and self.show_fixes:
+            raise click.UsageError("--show-fixes cannot be used with --diff")
+
+    def _check_statistics(self) -> None:
         from amplint.output.statistics import FORMATS
 
-        if self.statistics and self.output_format not in FORMATS:
+        if self.output_format not in FORMATS:
             raise click.UsageError(
                 f"--statistics cannot be printed as {self.output_format}, only as {', '.join(FORMATS)}"
             )
-        if self.diff and self.show_fixes:
-            raise click.UsageError("--show-fixes cannot be used with --diff")
 
     def present(self, results: Sequence[Report | Problem]) -> int:
         """Print ``results``, and return the exit code."""
@@ -88,13 +92,15 @@ class Presentation:
         return True
 
     def _told(self, reports: Sequence[Report], style: Style, *, failed: bool) -> str:
-        from amplint.output import FOR_PEOPLE, renderer, statistics, summary
+        from amplint.output import FOR_PEOPLE, renderer, summary
 
         for_people = self.output_format in FOR_PEOPLE
         talkative = for_people and not self.quiet
-        if self.fix_only:
+        if self.fix_only or (for_people and not any(report.findings for report in reports)):
             told = ""
         elif self.statistics:
+            from amplint.output import statistics
+
             told = statistics.render(reports, style, self.output_format)
         else:
             told = renderer(self.output_format)(reports, style)
