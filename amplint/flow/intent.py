@@ -16,7 +16,7 @@ from amplint.findings import Edit, Fix
 from amplint.flow import ProtocolReport
 from amplint.flow.machine import Found
 from amplint.protocol import Violation
-from amplint.syntax.enclosing import ancestors, insert_after, insert_line_after, statement_of, whole_lines
+from amplint.syntax.enclosing import insert_after, insert_line_after, statement_of, whole_lines
 from amplint.syntax.names import within
 from amplint.syntax.tree import InvalidSyntax, SyntaxTree
 
@@ -67,7 +67,7 @@ class Intent:
         violation = found.violation
         places = [violation.site, *(cause.site for cause in violation.causes)]
         nodes = [self.report.node(site) for site in places if site is not None]
-        around = {id(node) for place in nodes for node in ancestors(self.tree, place)}
+        around = {id(node) for place in nodes for node in self.tree.around(place)}
         tests = {id(node.test): node for node in self._ifs if id(node) in around}
         kept = []
         for site, truth in found.route:
@@ -95,7 +95,7 @@ class Intent:
     def add_update(self, site: object, scaler: str) -> Edit | None:
         """``scaler.update()`` after the step at ``site``, or after the loop that steps each optimizer in turn."""
         call = self.report.node(site)
-        around = ancestors(self.tree, call)
+        around = self.tree.around(call)
         statement = statement_of(around)
         if statement is None or isinstance(statement, (cst.Return, cst.Raise)):
             return None
@@ -128,10 +128,10 @@ class Intent:
         if not violation.causes:
             return []
         cause = self.report.node(violation.causes[0].site)
-        here = {id(node) for node in ancestors(self.tree, self.report.node(violation.site))}
+        here = {id(node) for node in self.tree.around(self.report.node(violation.site))}
         tests: list[tuple[str, bool]] = []
         child: cst.CSTNode = cause
-        for node in ancestors(self.tree, cause):
+        for node in self.tree.around(cause):
             if isinstance(node, (cst.FunctionDef, cst.ClassDef, cst.Lambda)):
                 break
             if isinstance(node, cst.If) and id(node) not in here:
@@ -154,7 +154,7 @@ class Intent:
         """The plain step made the other arm of the condition under which the gradients are scaled."""
         guard = self.guard(violation)
         call = self.report.node(violation.site)
-        around = ancestors(self.tree, call)
+        around = self.tree.around(call)
         line = next((node for node in around if isinstance(node, cst.SimpleStatementLine)), None)
         if guard is None or line is None or len(line.body) != 1 or self.replace_step(violation.site, scaler) is None:
             return None
@@ -185,7 +185,7 @@ class Intent:
 
     def late_update(self, site: object, scaler: str) -> tuple[int, int] | None:
         """The lines of an ``update()`` that follows a loop around the step at ``site``."""
-        around = ancestors(self.tree, self.report.node(site))
+        around = self.tree.around(self.report.node(site))
         for loop, parent in zip(around, around[1:], strict=False):
             if isinstance(loop, (cst.FunctionDef, cst.Lambda)):
                 return None

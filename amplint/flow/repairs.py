@@ -12,7 +12,6 @@ from amplint.flow.intent import Intent, bundle
 from amplint.protocol import Violation
 from amplint.syntax.enclosing import (
     Insertion,
-    ancestors,
     insert_after,
     insert_before,
     insert_line_before,
@@ -28,7 +27,7 @@ def small_statement(intent: Intent, site: object) -> cst.BaseSmallStatement | No
     node = intent.report.node(site)
     if isinstance(node, cst.BaseSmallStatement):
         return node
-    return statement_of(ancestors(intent.tree, node))
+    return statement_of(intent.tree.around(node))
 
 
 def call_statement(intent: Intent, site: object) -> cst.Expr | None:
@@ -63,7 +62,7 @@ def add_before(intent: Intent, site: object, code: str) -> Edit | None:
 def _loop_over_parameters(intent: Intent, site: object) -> cst.For | None:
     """The outermost loop around ``site`` that does the same to each parameter."""
     found = None
-    for node in ancestors(intent.tree, intent.report.node(site)):
+    for node in intent.tree.around(intent.report.node(site)):
         if isinstance(node, (cst.FunctionDef, cst.Lambda)):
             break
         if isinstance(node, cst.For):
@@ -91,7 +90,7 @@ def code_at(intent: Intent, site: object) -> str:
 
 def with_comment(intent: Intent, site: object) -> str:
     """The source of the call at ``site``, with the comment behind it on its line."""
-    around = ancestors(intent.tree, intent.report.node(site))
+    around = intent.tree.around(intent.report.node(site))
     line = next((node for node in around if isinstance(node, cst.SimpleStatementLine)), None)
     comment = line.trailing_whitespace.comment if line is not None and len(line.body) == 1 else None
     return code_at(intent, site) + ("" if comment is None else f"  {comment.value}")
@@ -107,7 +106,7 @@ def comes_always_before(intent: Intent, first: object, second: object) -> bool:
     one, other = small_statement(intent, first), small_statement(intent, second)
     if one is None or other is None or intent.tree.span(one) >= intent.tree.span(other):
         return False
-    return ancestors(intent.tree, one)[1] in ancestors(intent.tree, other)
+    return intent.tree.around(one)[1] in intent.tree.around(other)
 
 
 def replace_call(intent: Intent, site: object, content: str) -> Edit:
@@ -158,7 +157,7 @@ def last_update_after(intent: Intent, site: object, scaler: str) -> object:
     statement = small_statement(intent, site)
     if statement is None:
         return site
-    line, *around = ancestors(intent.tree, statement)
+    line, *around = intent.tree.around(statement)
     block = around[0] if around else None
     body: Sequence[cst.CSTNode] = block.body if isinstance(block, (cst.IndentedBlock, cst.Module)) else ()
     rest = list(body[body.index(line) + 1 :]) if line in body else []
@@ -189,7 +188,7 @@ def dedent(intent: Intent, site: object) -> Fix | None:
     statement = small_statement(intent, site)
     if statement is None:
         return None
-    line, *around = ancestors(tree, statement)
+    line, *around = tree.around(statement)
     if len(around) < 2 or not isinstance(around[0], cst.IndentedBlock) or not isinstance(around[1], cst.With):
         return None
     block, region = around[0], around[1]

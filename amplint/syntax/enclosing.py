@@ -22,43 +22,6 @@ class Insertion:
     content: str
 
 
-def ancestors(tree: SyntaxTree, node: cst.CSTNode) -> list[cst.CSTNode]:
-    """The nodes around ``node``, innermost first, up to the module."""
-    start, end = tree.span(node)
-    around: list[cst.CSTNode] = []
-    current: cst.CSTNode = tree.module
-    while current is not node:
-        around.append(current)
-        for child in current.children:
-            if child is node:
-                current = child
-                break
-            first, last = _bounds(tree, child)
-            if first <= start and end <= last and _contains(child, node, tree):
-                current = child
-                break
-        else:
-            raise ValueError("the node is not in this tree")
-    return around[::-1]
-
-
-def _bounds(tree: SyntaxTree, node: cst.CSTNode) -> tuple[int, int]:
-    """Start and end of a node with its decorators."""
-    start, end = tree.span(node)
-    if isinstance(node, (cst.FunctionDef, cst.ClassDef)) and node.decorators:
-        start = tree.span(node.decorators[0])[0]
-    return start, end
-
-
-def _contains(outer: cst.CSTNode, node: cst.CSTNode, tree: SyntaxTree) -> bool:
-    start, end = tree.span(node)
-    for child in outer.children:
-        first, last = _bounds(tree, child)
-        if child is node or (first <= start and end <= last and _contains(child, node, tree)):
-            return True
-    return False
-
-
 def expects_failure(names: Names, node: cst.CSTNode) -> bool:
     """Whether ``node`` stands in a ``with pytest.raises(...)`` or a test that is meant to fail: misuse on purpose."""
     child = node
@@ -115,7 +78,7 @@ def statement_of(around: list[cst.CSTNode]) -> cst.BaseSmallStatement | None:
 
 def insert_after(tree: SyntaxTree, statement: cst.BaseSmallStatement, code: str) -> Insertion | None:
     """Add the statement ``code`` after a small statement, on a line of its own where that one has its own."""
-    around = ancestors(tree, statement)
+    around = tree.around(statement)
     line = around[0]
     if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1:
         return insert_line_after(tree, line, code)
@@ -137,7 +100,7 @@ def insert_line_after(tree: SyntaxTree, statement: cst.CSTNode, code: str) -> In
 
 def insert_before(tree: SyntaxTree, statement: cst.BaseSmallStatement, code: str) -> Insertion | None:
     """Add ``code``, of one line or more, before a small statement that has a line of its own."""
-    line = ancestors(tree, statement)[0]
+    line = tree.around(statement)[0]
     if not isinstance(line, cst.SimpleStatementLine) or line.body[0] is not statement:
         return None
     return insert_line_before(tree, line, code)
@@ -153,7 +116,7 @@ def insert_line_before(tree: SyntaxTree, statement: cst.CSTNode, code: str) -> I
 
 def removal(tree: SyntaxTree, statement: cst.BaseSmallStatement) -> tuple[int, int, str] | None:
     """What to cut to remove a small statement, and what to put there: ``pass`` where a block would be left empty."""
-    line, *around = ancestors(tree, statement)
+    line, *around = tree.around(statement)
     if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1:
         return None
     if around and isinstance(around[0], cst.IndentedBlock) and len(around[0].body) == 1:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 
 import libcst as cst
 from libcst._nodes.internal import CodegenState
@@ -37,18 +38,29 @@ class SyntaxTree:
         except UnicodeEncodeError as error:  # half of a character, as JSON can hold it
             raise InvalidSyntax("source code cannot contain surrogates", *_place(text, error.start)) from None
         self.text = text
-        self._spans: dict[cst.CSTNode, tuple[int, int]] | None = None
 
     def span(self, node: cst.CSTNode) -> tuple[int, int]:
         """Start and end offset of ``node``, without surrounding whitespace and parentheses around it."""
-        if self._spans is None:
-            state = _SpanState(self.module)
-            self.module._codegen(state)
-            self._spans = state.spans
-            code = "".join(state.tokens)
-            if code != self.text:
-                self._spans = _Alignment(self.text, code).spans(state.spans)
         return self._spans[node]
+
+    def around(self, node: cst.CSTNode) -> list[cst.CSTNode]:
+        """The nodes around ``node``, innermost first, up to the module."""
+        parents, found = self._rendering.parents, []
+        while node is not self.module:
+            node = parents[node]
+            found.append(node)
+        return found
+
+    @cached_property
+    def _rendering(self) -> _SpanState:
+        state = _SpanState(self.module)
+        self.module._codegen(state)
+        return state
+
+    @cached_property
+    def _spans(self) -> dict[cst.CSTNode, tuple[int, int]]:
+        spans, code = self._rendering.spans, "".join(self._rendering.tokens)
+        return spans if code == self.text else _Alignment(self.text, code).spans(spans)
 
     def code(self, node: cst.CSTNode) -> str:
         """The source text of ``node`` as :meth:`span` delimits it."""
@@ -103,7 +115,8 @@ class _SpanState(CodegenState):
         super().__init__(default_indent=module.default_indent, default_newline=module.default_newline)
         self.offset = 0
         self.spans: dict[cst.CSTNode, tuple[int, int]] = {}
-        self._starts: list[int] = []
+        self.parents: dict[cst.CSTNode, cst.CSTNode] = {}
+        self._open: list[tuple[cst.CSTNode, int]] = []
 
     def add_indent_tokens(self) -> None:
         for token in self.indent_tokens:
@@ -114,10 +127,12 @@ class _SpanState(CodegenState):
         self.offset += len(value)
 
     def before_codegen(self, node: cst.CSTNode) -> None:
-        self._starts.append(self.offset)
+        if self._open:
+            self.parents[node] = self._open[-1][0]
+        self._open.append((node, self.offset))
 
     def after_codegen(self, node: cst.CSTNode) -> None:
-        start = self._starts.pop()
+        _, start = self._open.pop()
         self.spans.setdefault(node, (start, self.offset))
 
     @contextmanager
