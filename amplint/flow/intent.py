@@ -14,6 +14,7 @@ from amplint.analysis import Analyses
 from amplint.documents import Document
 from amplint.findings import Edit, Fix
 from amplint.flow import ProtocolReport
+from amplint.flow.excerpts import Excerpt, Excerpts
 from amplint.flow.machine import Found
 from amplint.protocol import Violation
 from amplint.syntax.enclosing import insert_after, insert_line_after, statement_of, whole_lines
@@ -204,15 +205,13 @@ class Intent:
         """
         if not self.offers_fixes:
             return False
-        text = self.document.text
-        for edit in sorted(fix.edits, key=lambda edit: edit.start, reverse=True):
-            text = text[: edit.start.offset] + edit.content + text[edit.end.offset :]
+        before, place, text = self._trial(fix, violation)
         fixed = self.analyses.of(text)
         try:
             tree, after = fixed.tree, fixed.protocol
         except InvalidSyntax:
             return False
-        here = self.report.scope(violation.site)
+        here = before.scope(place)
         idle = {
             tree.code(after.node(found.violation.site))
             for found in after.violations
@@ -222,8 +221,41 @@ class Intent:
             return False
         if after.left and self.guard(violation) is not None and not any("if " in edit.content for edit in fix.edits):
             return False  # nobody has seen whether the scaler is always there
-        new = _codes(after) - _codes(self.report)
-        return not new and len(after.unbound) <= len(self.report.unbound)
+        new = _codes(after) - _codes(before)
+        return not new and len(after.unbound) <= len(before.unbound)
+
+    def _trial(self, fix: Fix, violation: Violation) -> tuple[ProtocolReport, object, str]:
+        """What is to be compared: a report, the violation's site in it, and the text that the fix makes.
+
+        Where an excerpt of the document shows what the document shows there, it is enough.
+        """
+        sites = [violation.site, *(cause.site for cause in violation.causes if cause.site is not None)]
+        offsets = [self._offset(site) for site in sites]
+        offsets += (offset for edit in fix.edits for offset in (edit.start.offset, edit.end.offset))
+        excerpt = self._excerpts.around(offsets) if not self.report.left else None
+        if excerpt is not None:
+            analysis = self.analyses.of(excerpt.text)
+            report = analysis.protocol
+            shown = {
+                (found.violation.code, analysis.tree.span(report.node(found.violation.site))[0]): found.violation.site
+                for found in report.violations
+            }
+            expected = Counter(
+                (found.violation.code, offset)
+                for found in self.report.violations
+                if (offset := excerpt.offset(self._offset(found.violation.site))) is not None
+            )
+            place = shown.get((violation.code, excerpt.offset(offsets[0]) or 0))
+            if place is not None and expected == Counter(shown.keys()) and not report.left:
+                return report, place, excerpt.edited(fix.edits)
+        return self.report, violation.site, Excerpt(self.document.text, ()).edited(fix.edits)
+
+    def _offset(self, site: object) -> int:
+        return self.tree.span(self.report.node(site))[0]
+
+    @cached_property
+    def _excerpts(self) -> Excerpts:
+        return Excerpts(self.tree)
 
 
 def _codes(report: ProtocolReport) -> Counter[str]:
