@@ -7,6 +7,7 @@ optimizer is made from, which modules it surely has to do with and which it may.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -77,11 +78,12 @@ def _has_several_optimizers(
     program: ir.Program, functions: list[ir.Function], nodes: dict[int, list[Any]], everything: list[Any]
 ) -> bool:
     made = 0
+    called = Counter(text[-1] for node in everything if isinstance(node, ir.Call) and (text := _text(node.func)))
+    own = set(map(id, program.functions))
     for function in functions:
         here = sum(_makes_optimizer(node, program) for node in nodes[id(function)])
-        if here and function in program.functions:
-            calls = sum(isinstance(n, ir.Call) and _text(n.func)[-1:] == (function.name,) for n in everything)
-            here *= max(1, calls)
+        if here and id(function) in own:
+            here *= max(1, called[function.name])
         made += here
     return made > 1
 
