@@ -51,3 +51,15 @@ def test_a_rule_is_not_asked_about_a_text_that_does_not_mention_what_it_needs(tm
     script = SCRIPT.replace("heavy = {", 'heavy = {"amplint.flow", "amplint.precision", "amplint.training", ')
     done = subprocess.run([sys.executable, "-c", script, "."], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1:] == [""]
+
+
+def test_what_is_known_of_a_file_is_told_without_looking_into_it(tmp_path: Path) -> None:
+    """The second run reads from the cache what the first one found, and needs no tree for that."""
+    (tmp_path / "a.py").write_text("from torch.cuda.amp import GradScaler\nscaler = GradScaler()\n")
+    command = [sys.executable, "-c", SCRIPT.replace("heavy = {", 'heavy = {"amplint.fixer", '), "--exit-zero", "."]
+    first, second = (
+        subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout.splitlines()
+        for _ in range(2)
+    )
+    assert first[:-1] == second[:-1] and "libcst" in first[-1]
+    assert second[-1] == ""
