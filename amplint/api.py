@@ -120,7 +120,7 @@ def lint_paths(
         try:
             result = without_known(result, project.configuration)
         except BaselineError as error:
-            problems = (*problems, f"the baseline {error}")
+            problems = (*problems, str(error))
         outcomes.append(_outcome(result.document, result.findings, result.healed, problems))
     return outcomes
 

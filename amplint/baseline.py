@@ -108,9 +108,12 @@ def baseline_of(filename: str, configuration: Configuration) -> str | None:
 
 
 def without_known(report: Report, configuration: Configuration) -> Report:
-    """``report`` without what its settings' baseline knows; raises :class:`BaselineError`."""
+    """``report`` without what its settings' baseline knows; raises :class:`BaselineError`, which names the file."""
     path = baseline_of(report.document.filename, configuration)
-    return report if path is None else Baseline(path).apply([report]).reports[0]
+    try:
+        return report if path is None else Baseline(path).apply([report]).reports[0]
+    except BaselineError as error:
+        raise BaselineError(f"{path}: {error}") from None
 
 
 def _never() -> frozenset[str]:

@@ -249,6 +249,25 @@ def test_settings_are_read_again_and_wrong_ones_are_told(tmp_path: Path) -> None
     session(tmp_path, script)
 
 
+def test_known_findings_are_not_shown(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("[tool.amplint]\nbaseline = 'known.json'\n")
+    (tmp_path / "train.py").write_text(SOURCE)
+    subprocess.run([sys.executable, "-m", "amplint", "--write-baseline"], cwd=tmp_path, check=True)
+
+    async def script(editor: Editor) -> None:
+        uri = editor.open("train.py", SOURCE)
+        await editor.news(lambda: uri in editor.shown)
+        assert editor.codes(uri) == []
+        editor.change(uri, f"{SOURCE}        optimizer.step()\n", 2)
+        await editor.news(lambda: editor.codes(uri) == ["AMP101"])
+        (tmp_path / "known.json").unlink()
+        editor.settings_changed()
+        await editor.news(lambda: len(editor.codes(uri)) == 3)
+        assert editor.messages == [f"amplint: {tmp_path / 'known.json'}: no such file; --write-baseline makes it"]
+
+    session(tmp_path, script)
+
+
 def test_a_notebook_is_one_program(tmp_path: Path) -> None:
     head, tail = SOURCE.split("\n\n\n")
     cells = [("code", head + "\n%matplotlib inline"), ("markup", "# text"), ("code", tail)]

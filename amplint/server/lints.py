@@ -100,7 +100,7 @@ def _lint(target: Target, fix: bool) -> Lint:
         try:
             report = without_known(report, project.configuration)
         except BaselineError as error:
-            problems = (*problems, f"the baseline {error}")
+            problems = (*problems, str(error))
         return Lint(target, report, "; ".join(problems) or None)
     except DocumentError:
         return Lint(target, None)  # a notebook that is not whole
