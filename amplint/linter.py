@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 
 from amplint.documents import Document
 from amplint.findings import Finding
+from amplint.importing import Importing
+from amplint.mentions import Mention
 from amplint.rule import Context, Rule, Survey, TargetTorch
 
 
@@ -57,11 +59,20 @@ def run_rules(context: Context, rules: Iterable[type[Rule]]) -> Result:
             crashes.append(RuleCrashed(rule, context.document.filename, error))
 
     rules = tuple(rules)
+    importing: dict[tuple[Mention, ...], Importing] = {}
+
+    def check(rule: Rule) -> Iterable[Finding]:
+        if not rule.imported_mentions:
+            return rule.check(context)
+        if rule.imported_mentions not in importing:
+            importing[rule.imported_mentions] = Importing(context, rule.imported_mentions)
+        return importing[rule.imported_mentions].check(rule)
+
     content = context.document.text.encode("utf-8", "surrogatepass")
     with _room_for_deep_code():
         for rule in rules:
             if rule.may_concern(content):
-                take(rule, lambda rule: rule.check(context))
+                take(rule, check)
         failed = {crash.rule.code for crash in crashes}
         survey = Survey(tuple(findings), frozenset(rule.code for rule in rules) - failed, bool(context.left))
         for rule in rules:

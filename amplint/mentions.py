@@ -7,6 +7,9 @@ from collections.abc import Iterable
 Mention = bytes | tuple[bytes, ...]
 """Bytes, or several of which all must be there: the rarest first."""
 
+OF_TRAINING: tuple[Mention, ...] = (b"GradScaler", (b"state_dict", b"optim"), b"autocast")
+"""What stands in definitions that tell something about scalers, regions and checkpoints."""
+
 
 class Mentions:
     """Alternatives of which a text must hold one."""

@@ -42,6 +42,7 @@ class Modules:
         self.consulted: dict[str, str | None] = {}
         self._sources: dict[str, Source | None] = {}
         self._foreign: set[tuple[str, str]] = set()
+        self._found: dict[tuple[str, str], tuple[Source, str] | None] = {}
 
     @staticmethod
     def around(filename: str) -> Modules | None:
@@ -54,6 +55,12 @@ class Modules:
         A relative name begins with its dots.
         """
         importer = self.filename if importer is None else importer
+        question = importer, dotted
+        if question not in self._found:
+            self._found[question] = self._find(dotted, importer)
+        return self._found[question]
+
+    def _find(self, dotted: str, importer: str) -> tuple[Source, str] | None:
         level = len(dotted) - len(dotted.lstrip("."))
         parts = dotted[level:].split(".")
         folder = os.path.dirname(importer)
@@ -68,6 +75,11 @@ class Modules:
         path, used = next(iter(found))
         source = self._source(path)
         return None if source is None else (source, ".".join(parts[used:]))
+
+    def text(self, path: str) -> str:
+        """The text of a file that :meth:`find` has found."""
+        source = self._sources.get(path)
+        return "" if source is None else source.text
 
     def _folders(self, folder: str) -> list[str]:
         """Where Python may look for an absolute name: beside the script, and in the folders around it."""

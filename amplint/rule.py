@@ -169,6 +169,9 @@ class Rule:
     of several stands for all of them together, the rarest first. The prefilter reads nothing more of a file that
     holds none of any rule's, and a rule is asked about no text that holds none of its own.
 
+    ``imported_mentions`` are such byte strings for the definitions that a document imports from its own project: a rule
+    that has some sees those that hold one as if they stood in the document.
+
     ``url`` is where the rule's page is published, if it is; of a rule of amplint's own it follows from the
     documentation that amplint's metadata names, see :meth:`page_url`.
     """
@@ -183,6 +186,7 @@ class Rule:
     selectable: ClassVar[bool] = True
     by_name: ClassVar[bool] = False
     mentions: ClassVar[tuple[Mention, ...]] = ()
+    imported_mentions: ClassVar[tuple[Mention, ...]] = ()
     url: ClassVar[str | None] = None
 
     @classmethod

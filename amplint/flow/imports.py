@@ -18,13 +18,11 @@ from amplint.flow.lowering import lower_into
 from amplint.modules import Modules, Source
 from amplint.syntax.names import Names
 from amplint.syntax.tree import InvalidSyntax, SyntaxTree
-from amplint.syntax.units import Units
+from amplint.syntax.units import Units, units_of
 
 _PROTOCOL = re.compile(r"GradScaler|\bunscale_|\.backward\(|clip_grad_|\.step\(|\.zero_grad\(|[sS]caler\.")
 MOST_FILES = 12
 """Files of a project that are looked into for one document."""
-LONGEST_TO_PASS_ON = 6_000
-"""Characters of a file without the protocol's calls beyond which nobody looks whether it passes names on."""
 MOST_STEPS = 5
 """Files that pass a name on before the one that defines it."""
 
@@ -113,7 +111,7 @@ class Linker:
             known = sum(file is not None for file in self.files.values())
             self.files[source.path] = None
             if source.path != self.modules.filename and known < MOST_FILES:
-                units = _units(source)
+                units = units_of(source.text, lambda text: bool(_PROTOCOL.search(text)))
                 self.files[source.path] = None if units is None else _File(source, units, known + 1)
         return self.files[source.path]
 
@@ -124,17 +122,6 @@ class Linker:
             return None
         lower_into(program, *parsed, file.number)
         return parsed[0]
-
-
-@lru_cache(maxsize=64)
-def _units(source: Source) -> Units | None:
-    """A file cut into its definitions; None where they have nothing to do with the protocol, nor pass names on."""
-    if len(source.text) > LONGEST_TO_PASS_ON and not _PROTOCOL.search(source.text):
-        return None
-    try:
-        return Units(source.text)
-    except SyntaxError:
-        return None
 
 
 @lru_cache(maxsize=16)

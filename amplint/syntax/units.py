@@ -6,11 +6,31 @@ What is left out leaves empty rows, so that everything kept stands at its row an
 from __future__ import annotations
 
 import ast
+import functools
 import io
+import itertools
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
+LONGEST_TO_PASS_ON = 6_000
+"""Characters of a file with nothing of interest in it beyond which nobody looks whether it passes names on."""
+
+
+def units_of(text: str, matters: Callable[[str], bool]) -> Units | None:
+    """The units of a text that ``matters``, or may pass on names that do; None for any other, and for no Python."""
+    return _cut(text) if len(text) <= LONGEST_TO_PASS_ON or matters(text) else None
+
+
+@functools.lru_cache(maxsize=128)
+def _cut(text: str) -> Units | None:
+    """The units of a text, which the documents of a project often share."""
+    try:
+        return Units(text)
+    except SyntaxError:
+        return None
 
 
 class Units:
@@ -24,15 +44,17 @@ class Units:
             except (ValueError, RecursionError, MemoryError) as error:
                 raise SyntaxError(str(error)) from None
         self._lines = io.StringIO(text, newline="").readlines()  # rows as Python's parser counts them
+        self.tree = tree
+        self._used: dict[int, frozenset[str]] = {}
         self.definitions: dict[str, ast.stmt] = {}
         """What each name is bound to: a definition, or the last assignment."""
         self.imports: dict[str, str] = {}
         """The dotted name that each imported name stands for; a relative one begins with its dots."""
-        self._kept: list[ast.stmt] = []
+        self.import_statements: list[ast.Import | ast.ImportFrom] = []
         for statement in _outermost(tree.body):
             if isinstance(statement, (ast.Import, ast.ImportFrom)):
-                self.imports.update(_imported(statement))
-                self._kept.append(statement)
+                self.imports.update(imported_names(statement))
+                self.import_statements.append(statement)
             elif isinstance(statement, _Definition):
                 self.definitions[statement.name] = statement
             elif isinstance(statement, (ast.Assign, ast.AnnAssign)):
@@ -51,19 +73,43 @@ class Units:
                 waiting += self.used_in(unit)
         return needed
 
-    def used_in(self, unit: ast.stmt) -> set[str]:
+    def used_in(self, unit: ast.stmt) -> frozenset[str]:
         """The names that a definition reads."""
-        return {node.id for node in ast.walk(unit) if isinstance(node, ast.Name)}
+        known = self._used.get(id(unit))
+        if known is None:
+            known = frozenset(node.id for node in ast.walk(unit) if isinstance(node, ast.Name))
+            self._used[id(unit)] = known
+        return known
 
     def source(self, unit: ast.stmt) -> str:
         """The rows of a definition, with its decorators."""
         start, end = _rows(unit)
         return "".join(self._lines[start:end])
 
+    def first_row(self, unit: ast.stmt) -> int:
+        """The row at which the source of a definition begins."""
+        return _rows(unit)[0] + 1
+
+    def offset(self, row: int, column: int) -> int:
+        """The character at a row and a column that counts the bytes of UTF-8, as Python's parser gives them."""
+        line = self._lines[row - 1]
+        return self._starts[row - 1] + len(line.encode()[:column].decode(errors="replace"))
+
+    @functools.cached_property
+    def names(self) -> frozenset[str]:
+        """Every name that the text binds or reads anywhere."""
+        found = {node.id for node in ast.walk(self.tree) if isinstance(node, ast.Name)}
+        found.update(node.arg for node in ast.walk(self.tree) if isinstance(node, ast.arg))
+        return frozenset(found | self.definitions.keys() | self.imports.keys())
+
+    @functools.cached_property
+    def _starts(self) -> list[int]:
+        return [0, *itertools.accumulate(len(line) for line in self._lines)]
+
     def only(self, units: Iterable[ast.stmt]) -> str:
         """The text with nothing in it but the imports and ``units``."""
         kept: set[int] = set()
-        for unit in (*self._kept, *units):
+        for unit in (*self.import_statements, *units):
             kept.update(range(*_rows(unit)))
         return "".join(line if row in kept else "\n" for row, line in enumerate(self._lines))
 
@@ -83,7 +129,8 @@ def _rows(statement: ast.stmt) -> tuple[int, int]:
     return first - 1, statement.end_lineno or statement.lineno
 
 
-def _imported(statement: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
+def imported_names(statement: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
+    """The names that an import binds, each with the dotted name that it stands for."""
     if isinstance(statement, ast.Import):
         for alias in statement.names:
             root = alias.name.partition(".")[0]

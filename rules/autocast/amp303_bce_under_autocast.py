@@ -67,6 +67,7 @@ class BceUnderAutocast(Rule):
     summary = "`binary_cross_entropy` or `BCELoss` under CUDA autocast, which refuses it"
     fixable = "sometimes"
     mentions = (b"autocast",)
+    imported_mentions = (b"binary_cross_entropy", b"BCELoss")
 
     def check(self, context: Context) -> Iterator[Finding]:
         """Yield the calls that autocast refuses."""

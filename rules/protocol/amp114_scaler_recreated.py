@@ -53,6 +53,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from amplint.findings import Finding, Fix, Severity
+from amplint.mentions import OF_TRAINING
 from amplint.rule import Context, Rule
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ class ScalerRecreated(Rule):
     summary = "a gradient scaler built anew in the loop, or in a function called per epoch or batch"
     fixable = "sometimes"
     mentions = (b"GradScaler",)
+    imported_mentions = OF_TRAINING
 
     def check(self, context: Context) -> Iterator[Finding]:
         """Yield the constructions that run again while the optimizer lives on."""

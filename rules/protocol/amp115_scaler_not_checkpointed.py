@@ -41,6 +41,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from amplint.findings import Finding, Severity
+from amplint.mentions import OF_TRAINING
 from amplint.rule import Context, Rule
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ class ScalerNotCheckpointed(Rule):
     since = "0.1.0"
     summary = "a checkpoint with the optimizer's state and without the gradient scaler's"
     mentions = (b"GradScaler",)
+    imported_mentions = OF_TRAINING
 
     def check(self, context: Context) -> Iterator[Finding]:
         """Yield the checkpoints, and the restarts, that leave a scaler out."""

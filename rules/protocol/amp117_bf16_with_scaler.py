@@ -44,6 +44,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from amplint.findings import Finding, Fix, Severity
+from amplint.mentions import OF_TRAINING
 from amplint.rule import Context, Rule
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ class Bf16WithScaler(Rule):
     summary = "a gradient scaler that is switched on where autocast runs in bfloat16"
     fixable = "sometimes"
     mentions = (b"GradScaler",)
+    imported_mentions = OF_TRAINING
 
     def check(self, context: Context) -> Iterator[Finding]:
         """Yield the scalers that are on under bfloat16."""

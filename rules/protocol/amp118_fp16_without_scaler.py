@@ -48,6 +48,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from amplint.findings import Finding, Severity
+from amplint.mentions import OF_TRAINING
 from amplint.rule import Context, Rule
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ class Fp16WithoutScaler(Rule):
     since = "0.1.0"
     summary = "training under float16 autocast without a gradient scaler"
     mentions = (b"autocast",)
+    imported_mentions = OF_TRAINING
 
     def check(self, context: Context) -> Iterator[Finding]:
         """Yield the regions that train unscaled, or the backward calls that go past the scaler."""

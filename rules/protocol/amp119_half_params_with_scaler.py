@@ -38,6 +38,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from amplint.findings import Finding, Severity
+from amplint.mentions import OF_TRAINING
 from amplint.rule import Context, Rule
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ class HalfParamsWithScaler(Rule):
     since = "0.1.0"
     summary = "a model cast to float16 whose optimizer a gradient scaler steps"
     mentions = (b"GradScaler", b"Accelerator(")
+    imported_mentions = OF_TRAINING
 
     def check(self, context: Context) -> Iterator[Finding]:
         """Yield the casts of models that are trained under a scaler."""

@@ -42,6 +42,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from amplint.findings import Finding, Severity
+from amplint.mentions import OF_TRAINING
 from amplint.rule import Context, Rule
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ class UnusedScaler(Rule):
     since = "0.1.0"
     summary = "a gradient scaler that is built and never used to scale"
     mentions = (b"GradScaler",)
+    imported_mentions = OF_TRAINING
 
     def check(self, context: Context) -> Iterator[Finding]:
         """Yield the scalers that nothing uses."""

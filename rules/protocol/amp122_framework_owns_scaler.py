@@ -45,6 +45,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from amplint.findings import Finding, Severity
+from amplint.mentions import OF_TRAINING
 from amplint.rule import Context, Rule
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ class FrameworkOwnsScaler(Rule):
     since = "0.1.0"
     summary = "loss scaling by hand where Accelerate, Fabric, Lightning or DeepSpeed scales already"
     mentions = (b"GradScaler", (b"Accelerator", b".scaler"))
+    imported_mentions = OF_TRAINING
 
     def check(self, context: Context) -> Iterator[Finding]:
         """Yield the scalers that have no business beside the framework's."""

@@ -38,6 +38,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from amplint.findings import Applicability, Finding, Fix, Severity
+from amplint.mentions import OF_TRAINING
 from amplint.rule import Context, Rule
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ class PlainScalerWithFsdp(Rule):
     summary = "a plain `GradScaler` where FSDP shards the parameters"
     fixable = "sometimes"
     mentions = (b"GradScaler",)
+    imported_mentions = OF_TRAINING
 
     def check(self, context: Context) -> Iterator[Finding]:
         """Yield the plain scalers of sharded models."""

@@ -37,6 +37,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from amplint.findings import Finding, Severity
+from amplint.mentions import OF_TRAINING
 from amplint.rule import Context, Rule
 
 _SWITCH = re.compile(r"amp|scal|mixed|autocast|precision", re.IGNORECASE)
@@ -52,6 +53,7 @@ class MismatchedEnabled(Rule):
     since = "0.1.0"
     summary = "autocast and its gradient scaler are switched by different flags"
     mentions = (b"GradScaler",)
+    imported_mentions = OF_TRAINING
 
     def check(self, context: Context) -> Iterator[Finding]:
         """Yield the scalers that can be off in a region that is on."""
