@@ -369,3 +369,31 @@ def test_neovim_takes_the_documented_settings(tmp_path: Path) -> None:
         timeout=90,
     )
     assert done.stdout.splitlines() == ["AMP201", "AMP101"], done.stderr
+
+
+EDITORS = ["visual_studio_code", "emacs"]  # Neovim is asked itself
+
+
+@pytest.mark.parametrize("editor", EDITORS)
+def test_the_server_serves_what_an_editor_says_it_can_do(tmp_path: Path, editor: str) -> None:
+    pytest_lsp = pytest.importorskip("pytest_lsp")
+
+    async def run() -> None:
+        client = pytest_lsp.make_test_lsp_client()
+        await client.start_io(sys.executable, "-m", "amplint", "server")
+        capabilities = pytest_lsp.client_capabilities(editor)
+        await client.initialize_session(types.InitializeParams(capabilities, root_uri=tmp_path.as_uri()))
+        document = types.TextDocumentItem((tmp_path / "train.py").as_uri(), "python", 1, SOURCE)
+        client.text_document_did_open(types.DidOpenTextDocumentParams(document))
+        await client.wait_for_notification(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
+        first, second = client.diagnostics[document.uri]
+        assert (first.code, second.code) == ("AMP201", "AMP101")
+        this = types.TextDocumentIdentifier(document.uri)
+        actions = await client.text_document_code_action_async(
+            types.CodeActionParams(this, second.range, types.CodeActionContext([second]))
+        )
+        assert len(actions) == 3
+        assert await client.text_document_hover_async(types.HoverParams(this, second.range.start))
+        await client.shutdown_session()
+
+    asyncio.run(asyncio.wait_for(run(), 120))
