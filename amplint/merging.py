@@ -14,8 +14,9 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from amplint.definitions import Definitions
 from amplint.modules import Modules
-from amplint.syntax.units import Units, imported_names, units_of
+from amplint.syntax.units import Units, imported_names
 
 LONGEST = 60_000
 """Characters of other files that are looked at for one document."""
@@ -72,6 +73,7 @@ class _Bundle:
 class _Merger:
     def __init__(self, text: str, units: Units, modules: Modules, matters: Callable[[str], bool]) -> None:
         self.text, self.units, self.modules, self.matters = text, units, modules, matters
+        self.definitions = Definitions(modules, matters)
         self.taken: dict[str, object] = dict.fromkeys(units.names, None)
         """What each name at the top of the merged text stands for; None for what the document itself binds."""
 
@@ -124,16 +126,10 @@ class _Merger:
 
     def collect(self, dotted: str, importer: str | None, name: str, bundle: _Bundle, steps: int) -> bool:
         """Add the definition of ``dotted``, as ``name``, and all that it uses; False where something is in the way."""
-        found = self.modules.find(dotted, importer)
+        found = self.definitions.find(dotted, importer)
         if found is None or not steps:
             return False
-        source, rest = found
-        units = units_of(source.text, self.matters)
-        if units is None or not rest or "." in rest or source.path == self.modules.filename:
-            return False
-        if rest not in units.definitions:
-            passed_on = units.imports.get(rest)
-            return passed_on is not None and self.collect(passed_on, source.path, name, bundle, steps - 1)
+        source, units, rest = found.source, found.units, found.name
         if rest != name and name in units.names:
             return False
         for used, unit in units.needed_by([rest]).items():

@@ -13,18 +13,17 @@ from functools import lru_cache
 
 import libcst as cst
 
+from amplint.definitions import Definition, Definitions
 from amplint.flow import program as ir
 from amplint.flow.lowering import lower_into
 from amplint.modules import Modules, Source
 from amplint.syntax.names import Names
 from amplint.syntax.tree import InvalidSyntax, SyntaxTree
-from amplint.syntax.units import Units, units_of
+from amplint.syntax.units import Units
 
 _PROTOCOL = re.compile(r"GradScaler|\bunscale_|\.backward\(|clip_grad_|\.step\(|\.zero_grad\(|[sS]caler\.")
 MOST_FILES = 12
 """Files of a project that are looked into for one document."""
-MOST_STEPS = 5
-"""Files that pass a name on before the one that defines it."""
 
 
 @dataclass
@@ -41,8 +40,8 @@ class Linker:
     """Finds what a document imports from its project."""
 
     def __init__(self, modules: Modules) -> None:
-        self.modules = modules
-        self.files: dict[str, _File | None] = {}
+        self.definitions = Definitions(modules, lambda text: bool(_PROTOCOL.search(text)))
+        self.files: dict[str, _File] = {}
         self.links: dict[tuple[int, str], tuple[int, str]] = {}
         """For a module's number and a dotted name in it, the module and the name that it stands for."""
 
@@ -51,7 +50,7 @@ class Linker:
         for dotted in sorted(_dotted_names(names)):
             self.want(0, dotted, None)
         borrowed: list[ir.Borrowed] = []
-        for file in [file for file in self.files.values() if file is not None and file.wanted]:
+        for file in [file for file in self.files.values() if file.wanted]:
             first_site = len(program.sites)
             tree = self.lowered(file, program)
             if tree is not None:
@@ -71,10 +70,11 @@ class Linker:
         """Ask for what module ``number`` calls ``dotted``, and for the imports of what is found."""
         if (number, dotted) in self.links:
             return
-        place = self.place(dotted, importer, MOST_STEPS)
-        if place is None:
+        found = self.definitions.find(dotted, importer)
+        file = None if found is None else self.file(found)
+        if found is None or file is None:
             return
-        file, name = place
+        name = found.name
         needed = file.units.needed_by([name])
         if not any(self.matters(file, unit) for unit in needed.values()):
             return
@@ -88,32 +88,12 @@ class Linker:
         """Whether a definition has to do with the protocol."""
         return bool(_PROTOCOL.search(file.units.source(unit)))  # type: ignore[arg-type]
 
-    def place(self, dotted: str, importer: str | None, steps: int) -> tuple[_File, str] | None:
-        """The file and the name in it under which it defines what ``importer`` calls ``dotted``."""
-        found = self.modules.find(dotted, importer)
-        if found is None or not steps:
-            return None
-        source, rest = found
-        name, _, inner = rest.partition(".")
-        file = self.file(source)
-        if file is None or not name:
-            return None
-        if name in file.units.definitions:
-            return (file, name) if not inner else None
-        passed_on = file.units.imports.get(name)
-        if passed_on is None:
-            return None
-        return self.place(f"{passed_on}.{inner}" if inner else passed_on, source.path, steps - 1)
-
-    def file(self, source: Source) -> _File | None:
-        """The file, cut into its definitions; None for the document itself, and for what is no Python."""
-        if source.path not in self.files:
-            known = sum(file is not None for file in self.files.values())
-            self.files[source.path] = None
-            if source.path != self.modules.filename and known < MOST_FILES:
-                units = units_of(source.text, lambda text: bool(_PROTOCOL.search(text)))
-                self.files[source.path] = None if units is None else _File(source, units, known + 1)
-        return self.files[source.path]
+    def file(self, found: Definition) -> _File | None:
+        """The file in which a definition stands; None where too many have been looked into already."""
+        path = found.source.path
+        if path not in self.files and len(self.files) < MOST_FILES:
+            self.files[path] = _File(found.source, found.units, len(self.files) + 1)
+        return self.files.get(path)
 
     def lowered(self, file: _File, program: ir.Program) -> SyntaxTree | None:
         """The tree of what is wanted of a file, which is in the program then."""
