@@ -40,6 +40,10 @@ _TO_LOWER = _functions(_LOWER)
 _BANNED = frozenset({F.binary_cross_entropy, torch._C._nn.binary_cross_entropy})
 
 
+def on_refusal() -> None:
+    """Called before binary_cross_entropy is refused."""
+
+
 class AutocastListsMode(TorchFunctionMode):
     """Applies CUDA's lists inside CUDA regions."""
 
@@ -50,6 +54,7 @@ class AutocastListsMode(TorchFunctionMode):
         if not torch.is_autocast_enabled() or kwargs.get("out") is not None:
             return func(*args, **kwargs)
         if func in _BANNED:
+            on_refusal()
             raise RuntimeError(_BCE_MESSAGE)
         if func in _TO_FLOAT32 and not _chooses_itself(func, kwargs):
             return _run(func, args, kwargs, torch.float32)

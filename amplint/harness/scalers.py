@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any, Protocol
 
+import torch
 from torch.amp import GradScaler
 
 from amplint.harness.patches import Patches
@@ -21,6 +22,8 @@ class Listener(Protocol):
     def stepping(self, scaler: int, optimizer: Any, arguments: bool) -> None: ...
     def stepped(self, scaler: int, optimizer: Any, arguments: bool) -> None: ...
     def updating(self, scaler: int, new_scale: bool) -> None: ...
+    def given_wrongly(self, scaler: int) -> None: ...
+    def restored(self, scaler: int) -> None: ...
 
 
 class Scalers:
@@ -32,6 +35,7 @@ class Scalers:
     def __init__(self, listener: Listener) -> None:
         self._listener = listener
         self._keys: weakref.WeakKeyDictionary[GradScaler, int] = weakref.WeakKeyDictionary()
+        self._scalers: weakref.WeakValueDictionary[int, GradScaler] = weakref.WeakValueDictionary()
         self._count = 0
         self._depth = 0
         self._classes: set[type] = set()
@@ -69,7 +73,13 @@ class Scalers:
         if key is None:
             self._count += 1
             key = self._keys[scaler] = self._count
+            self._scalers[key] = scaler
         return key
+
+    def scale_of(self, key: int) -> float:
+        """The scale that the scaler with that number has now."""
+        scaler = self._scalers.get(key)
+        return 1.0 if scaler is None else float(scaler.get_scale())
 
     def _silent(self, scaler: GradScaler) -> bool:
         return self.inside or not scaler.is_enabled()
@@ -94,8 +104,11 @@ class Scalers:
     def _unscale(self, method: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(method)
         def unscale_(scaler: GradScaler, optimizer: Any) -> Any:
-            if not self._silent(scaler) and hasattr(optimizer, "param_groups"):
-                self._listener.unscaling(self._key(scaler), optimizer)
+            if not self._silent(scaler):
+                if hasattr(optimizer, "param_groups"):
+                    self._listener.unscaling(self._key(scaler), optimizer)
+                else:
+                    self._listener.given_wrongly(self._key(scaler))
             return self._call(method, scaler, optimizer)
 
         return unscale_
@@ -103,7 +116,10 @@ class Scalers:
     def _step(self, method: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(method)
         def step(scaler: GradScaler, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-            if self._silent(scaler) or not hasattr(optimizer, "param_groups"):
+            if not self._silent(scaler) and not hasattr(optimizer, "param_groups"):
+                self._listener.given_wrongly(self._key(scaler))
+                return method(scaler, optimizer, *args, **kwargs)
+            if self._silent(scaler):
                 return method(scaler, optimizer, *args, **kwargs)
             key, arguments = self._key(scaler), any(given is not None for given in (*args, *kwargs.values()))
             self._listener.stepping(key, optimizer, arguments)
@@ -117,13 +133,25 @@ class Scalers:
         @functools.wraps(method)
         def update(scaler: GradScaler, *args: Any, **kwargs: Any) -> Any:
             if not self._silent(scaler):
-                new_scale = any(value is not None for value in (*args, *kwargs.values()))
-                self._listener.updating(self._key(scaler), new_scale)
+                new_scales = [value for value in (*args, *kwargs.values()) if value is not None]
+                if any(not isinstance(value, (float, torch.Tensor)) for value in new_scales):
+                    self._listener.given_wrongly(self._key(scaler))
+                else:
+                    self._listener.updating(self._key(scaler), bool(new_scales))
             return self._call(method, scaler, *args, **kwargs)
 
         return update
 
-    _wrappers = {"scale": _scale, "unscale_": _unscale, "step": _step, "update": _update}
+    def _load(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(method)
+        def load_state_dict(scaler: GradScaler, *args: Any, **kwargs: Any) -> Any:
+            if not self._silent(scaler):
+                self._listener.restored(self._key(scaler))
+            return self._call(method, scaler, *args, **kwargs)
+
+        return load_state_dict
+
+    _wrappers = {"scale": _scale, "unscale_": _unscale, "step": _step, "update": _update, "load_state_dict": _load}
 
 
 def _with_subclasses(cls: type) -> list[type]:

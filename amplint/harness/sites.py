@@ -57,6 +57,12 @@ def user_site() -> Site:
     return _site(nearest) if nearest is not None else Site("<unknown>", 1, 1)
 
 
+def is_the_programs_own() -> bool:
+    """Whether the program itself has called amplint, and not something that is installed."""
+    frame = caller()
+    return frame is not None and _whose(frame.f_code.co_filename) == "program"
+
+
 @functools.cache
 def _whose(filename: str) -> str:
     if filename.startswith((TORCH, AMPLINT, "<")):

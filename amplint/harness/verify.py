@@ -170,7 +170,7 @@ def _print_findings(report: Report) -> None:
     style = Style.of(sys.stdout)
     for found in sorted(report.findings, key=lambda found: (found.site, found.code)):
         place = f"{style('bold', shown_path(found.filename))}:{found.row}:{found.column}"
-        print(f"{place}: {style('red', found.code)} {harmless(found.message)}")
+        print(f"{place}: {style('red', found.code)} {harmless(found.text)}")
 
 
 def _print_summary(report: Report, code: int) -> None:

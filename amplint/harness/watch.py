@@ -12,13 +12,14 @@ from torch.optim import Optimizer
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from amplint.harness.backward import BackwardPasses
-from amplint.harness.gradient_reads import GradientReads
+from amplint.harness.gradient_reads import GradientReads, gradient_of
+from amplint.harness.operations import watch_operations
 from amplint.harness.optimizers import Optimizers
 from amplint.harness.patches import Patches
 from amplint.harness.recorder import Observation, Recorder, Report
 from amplint.harness.regions import watch_regions, watch_schedules
 from amplint.harness.scalers import Scalers
-from amplint.harness.sites import Site, user_site
+from amplint.harness.sites import Site, is_the_programs_own, user_site
 from amplint.protocol import EventKind
 
 __all__ = ["Observation", "Report", "watch"]
@@ -48,9 +49,12 @@ class _Watcher:
 
     def __init__(self, report: Report) -> None:
         self._report = report
-        self._recorder = Recorder(report)
+        self._recorder = Recorder(report, self._norms)
         self._send = self._recorder.send
-        self._made: list[int] = []
+        self._made: dict[int, Site] = {}
+        self._stepped_by: dict[int, int] = {}  # optimizer -> the last scaler that stepped it
+        self._restored: set[int] = set()
+        self._looked_at: set[int] = set()
         self._steps_before = 0
         self._scalers = Scalers(self)
         self._backwards = BackwardPasses(self._before_backward, self._after_backward)
@@ -66,6 +70,7 @@ class _Watcher:
         self._install_zero_grad(patches)
         watch_regions(patches, self._region_entered, lambda: self._send(EventKind.EXIT_AUTOCAST))
         watch_schedules(patches, self._scheduled)
+        watch_operations(patches, self._operation_found)
         self._step_hook = register_optimizer_step_pre_hook(self._optimizer_steps)
 
     def remove_hooks(self) -> None:
@@ -82,8 +87,8 @@ class _Watcher:
     # Scalers
 
     def scaler_made(self, scaler: int) -> None:
-        self._made.append(scaler)
-        self._send(EventKind.NEW_SCALER, user_site(), scaler)
+        site = self._made[scaler] = user_site()
+        self._send(EventKind.NEW_SCALER, site, scaler)
 
     def scaled(self, scaler: int, outputs: Any, inputs: tuple[Any, ...]) -> Any:
         if self._backwards.is_scaled(inputs):
@@ -92,10 +97,13 @@ class _Watcher:
         return self._backwards.scaled(outputs, scaler)
 
     def unscaling(self, scaler: int, optimizer: Any) -> None:
+        self._look_for_half_parameters(optimizer)
         self._send(EventKind.UNSCALE, user_site(), scaler, self._settled(optimizer))
         self._forget_shared(optimizer)
 
     def stepping(self, scaler: int, optimizer: Any, arguments: bool) -> None:
+        self._look_for_half_parameters(optimizer)
+        self._look_for_an_earlier_scaler(scaler, optimizer)
         self._steps_before = self._report.steps
         if arguments or isinstance(optimizer, torch.optim.LBFGS):
             self._send(EventKind.CLOSURE_STEP, user_site(), scaler, [self._optimizers.key(optimizer)])
@@ -113,6 +121,52 @@ class _Watcher:
             self._send(EventKind.FORGET, scaler=scaler)
         else:
             self._send(EventKind.UPDATE, user_site(), scaler)
+
+    def given_wrongly(self, scaler: int) -> None:
+        self._send(EventKind.WRONG_ARGUMENT, user_site(), scaler)
+
+    def restored(self, scaler: int) -> None:
+        self._restored.add(scaler)  # it goes on where another ended
+
+    def _look_for_an_earlier_scaler(self, scaler: int, optimizer: Any) -> None:
+        key = self._optimizers.key(optimizer)
+        before = self._stepped_by.get(key)
+        if before == scaler:
+            return
+        self._stepped_by[key] = scaler
+        if before is None or scaler in self._restored or scaler not in self._made:
+            return
+        site = self._made[scaler]
+        if site == self._made.get(before):
+            self._recorder.note(
+                "AMP114",
+                "a new scaler for an optimizer that one made here has stepped before: each starts at its first scale",
+                site,
+                ("the optimizer is stepped here", user_site()),
+            )
+
+    def _look_for_half_parameters(self, optimizer: Any) -> None:
+        key = self._optimizers.key(optimizer)
+        if key in self._looked_at:
+            return
+        self._looked_at.add(key)
+        if any(parameter.dtype is torch.float16 for parameter in self._optimizers.parameters(key)):
+            message = (
+                "parameters are float16 themselves: their gradients cannot be unscaled, and small updates are lost"
+            )
+            self._recorder.note("AMP119", message, user_site())
+
+    def _norms(self, scaler: int, optimizer: int) -> tuple[float, float] | None:
+        """The norm of an optimizer's gradients, and what it would be without the scale."""
+        with torch._C.DisableTorchFunction(), torch.no_grad():
+            gradients = [gradient_of(parameter) for parameter in self._optimizers.parameters(optimizer)]
+            norms = [gradient.float().norm() for gradient in gradients if gradient is not None]
+            norm = float(torch.stack([each.cpu() for each in norms]).norm()) if norms else 0.0
+        return norm, norm / self._scalers.scale_of(scaler)
+
+    def _operation_found(self, code: str, message: str) -> None:
+        if is_the_programs_own() or code == "AMP303":
+            self._recorder.note(code, message, user_site())
 
     def _forget_shared(self, optimizer: Any) -> None:
         """Another optimizer of the same parameters finds their gradients divided, or spent."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import sys
 import threading
@@ -13,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from amplint.harness import watch
+from amplint.harness import virtual_cuda, watch
 from amplint.harness.watch import Report
 
 
@@ -467,6 +468,119 @@ def one_of_two_backwards_unscaled() -> None:
     loop.scaler.update()
 
 
+@wrong(AMP121="loop.scaler.step(schedule)")
+def step_of_a_schedule() -> None:
+    loop = Loop()
+    schedule = torch.optim.lr_scheduler.StepLR(loop.optimizer, 1)
+    loop.scaler.scale(loop.loss()).backward()
+    with contextlib.suppress(AttributeError):
+        loop.scaler.step(schedule)
+
+
+@wrong(AMP121="loop.scaler.update(1024)")
+def integer_scale() -> None:
+    loop = Loop()
+    loop.scaler.scale(loop.loss()).backward()
+    loop.scaler.step(loop.optimizer)
+    loop.scaler.update()
+    with contextlib.suppress(AttributeError, AssertionError):
+        loop.scaler.update(1024)
+
+
+@wrong(AMP114='scaler = torch.amp.GradScaler("cpu", init_scale=8.0)')
+def scaler_of_each_epoch() -> None:
+    loop = Loop()
+    for _ in range(2):
+        scaler = torch.amp.GradScaler("cpu", init_scale=8.0)
+        scaler.scale(loop.loss()).backward()
+        scaler.step(loop.optimizer)
+        scaler.update()
+
+
+@right
+def scaler_of_each_epoch_that_goes_on() -> None:
+    loop, state = Loop(), None
+    for _ in range(2):
+        scaler = torch.amp.GradScaler("cpu", init_scale=8.0)
+        if state is not None:
+            scaler.load_state_dict(state)
+        scaler.scale(loop.loss()).backward()
+        scaler.step(loop.optimizer)
+        scaler.update()
+        state = scaler.state_dict()
+
+
+@right
+def scaler_of_each_fold() -> None:
+    for _ in range(2):
+        loop = Loop()
+        scaler = torch.amp.GradScaler("cpu", init_scale=8.0)
+        scaler.scale(loop.loss()).backward()
+        scaler.step(loop.optimizer)
+        scaler.update()
+
+
+@wrong(AMP119="loop.scaler.step(loop.optimizer)")
+def half_parameters() -> None:
+    loop = Loop()
+    loop.model.half()
+    loop.scaler.scale(loop.model(loop.x.half()).sum()).backward()
+    with contextlib.suppress(ValueError):
+        loop.scaler.step(loop.optimizer)
+    loop.scaler.update()
+
+
+@wrong(AMP303="F.binary_cross_entropy(torch.ones(1), torch.ones(1))")
+def bce_under_cuda_autocast() -> None:
+    with virtual_cuda(), torch.autocast("cuda"):
+        F.binary_cross_entropy(torch.ones(1), torch.ones(1))
+
+
+@right
+def bce_elsewhere() -> None:
+    with virtual_cuda(), torch.autocast("cuda"):
+        F.binary_cross_entropy_with_logits(torch.ones(1), torch.ones(1))
+        with torch.autocast("cuda", enabled=False):
+            F.binary_cross_entropy(torch.ones(1), torch.ones(1))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        nn.BCELoss()(torch.ones(1), torch.ones(1))
+
+
+@wrong(AMP401="scores.masked_fill(mask, -1e9)")
+def mask_beyond_half() -> None:
+    scores, mask = torch.ones(2).half(), torch.tensor([True, False])
+    scores.masked_fill(mask, -1e9)
+
+
+@wrong(AMP401="torch.where(mask, scores, -1e9)")
+def choice_beyond_half() -> None:
+    scores, mask = torch.ones(2).half(), torch.tensor([True, False])
+    torch.where(mask, scores, -1e9)
+
+
+@wrong(AMP401="scores[mask] = 1e6")
+def items_beyond_half() -> None:
+    scores, mask = torch.ones(2).half(), torch.tensor([True, False])
+    scores[mask] = 1e6
+
+
+@wrong(AMP401="scores + -100_000")
+def sum_beyond_half() -> None:
+    scores = torch.ones(2).half()
+    scores + -100_000
+
+
+@right
+def constants_that_fit() -> None:
+    mask = torch.tensor([True, False])
+    for scores in (torch.ones(2).half(), torch.ones(2).bfloat16(), torch.ones(2)):
+        big = -65504.0 if scores.dtype is torch.float16 else -1e9
+        scores.masked_fill(mask, float("-inf")).masked_fill(mask, big)
+        scores[mask] = torch.finfo(scores.dtype).min
+        torch.where(mask, scores, big) + 1 - 60_000
+        torch.where(mask, scores.float(), -1e9)
+
+
 @wrong(AMP106="loop.scaler.unscale_(loop.optimizer)  # again")
 def repeated_unscale() -> None:
     loop = Loop()
@@ -562,6 +676,16 @@ def test_a_scaler_that_goes_on_after_the_watch_owes_nothing_yet() -> None:
         loop.scaler.step(loop.optimizer)
     assert report.findings == []
     loop.scaler.update()
+
+
+def test_gradients_are_told_with_and_without_the_scale() -> None:
+    loop = Loop()
+    with watch() as report:
+        loop.scaler.scale(loop.loss()).backward()
+        nn.utils.clip_grad_norm_(loop.model.parameters(), 1.0)
+    (found,) = report.findings
+    assert found.norms is not None and found.norms[0] == pytest.approx(256.0 * found.norms[1])
+    assert str(found).endswith(f" (norm of the gradients {found.norms[0]:.4g}, without the scale {found.norms[1]:.4g})")
 
 
 def test_regions_belong_to_their_thread() -> None:
