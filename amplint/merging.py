@@ -21,6 +21,8 @@ from amplint.syntax.units import Units, imported_names
 LONGEST = 60_000
 """Characters of other files that are looked at for one document."""
 _STEPS = 5
+_FROM = re.compile(r"^from[ \t]+(\.*\w[.\w]*)[ \t]+import\b", re.MULTILINE)
+_ANY = "_"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +54,8 @@ class Merged:
 
 def merge(text: str, modules: Modules, matters: Callable[[str], bool]) -> Merged | None:
     """The document with what it imports, as far as that, or what it uses, ``matters``; None where nothing does."""
-    if "import" not in text:
-        return None
+    if not any(modules.find(f"{module}.{_ANY}") for module in _FROM.findall(text)):
+        return None  # nothing is imported from the project: the text need not even be parsed
     try:
         merger = _Merger(text, Units(text), modules, matters)
     except SyntaxError:
