@@ -28,7 +28,7 @@ def settle(
     settled: list[Found] = []
     for found in violations:
         violation = found.violation
-        if files.is_own(violation.site):
+        if program.is_own(violation.site):
             settled.append(files.explained(found))
             continue
         if found.call is None or not files.takes_part(violation):
@@ -50,23 +50,20 @@ class _Files:
         self.program = program
         self.borrowed = borrowed
 
-    def is_own(self, site: object) -> bool:
-        return not isinstance(site, int) or site < self.program.own_sites
-
     def takes_part(self, violation: Violation) -> bool:
         """Whether the document has a hand in what goes wrong in another file, by its calls or by one that it lacks.
 
         A scaler that the other file makes is its own to look after.
         """
         if violation.code != "AMP102" and violation.causes:
-            return any(self.is_own(cause.site) for cause in violation.causes)
+            return any(self.program.is_own(cause.site) for cause in violation.causes)
         return self.is_made_here(violation.scaler)
 
     def is_made_here(self, key: object) -> bool:
         """Whether an object is not made in another file."""
         if not isinstance(key, tuple):
             return True
-        if key[:1] == ("new",) and not self.is_own(key[1]):
+        if key[:1] == ("new",) and not self.program.is_own(key[1]):
             return False
         return all(self.is_made_here(part) for part in spelled_out(key))
 
@@ -91,11 +88,11 @@ class _Files:
         causes: list[Cause] = []
         elsewhere = list(found.elsewhere)
         for cause in found.violation.causes:
-            if self.is_own(cause.site):
+            if self.program.is_own(cause.site):
                 causes.append(cause)
             else:
                 elsewhere.append(self.related(cause.site, cause.message))
-        detour = found.detour if self.is_own(found.detour) else None
-        route = tuple(decision for decision in found.route if self.is_own(decision[0]))
+        detour = found.detour if self.program.is_own(found.detour) else None
+        route = tuple(decision for decision in found.route if self.program.is_own(decision[0]))
         violation = replace(found.violation, causes=tuple(causes))
         return replace(found, violation=violation, detour=detour, route=route, elsewhere=tuple(elsewhere))

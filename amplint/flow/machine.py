@@ -156,15 +156,11 @@ class Machine:
         self.unfinished.clear()
         self.violations = {key: found for key, found in self.violations.items() if key[0] != "AMP101"}
 
-    def is_own(self, site: object) -> bool:
-        """Whether a site stands in the document itself, not in what it imports."""
-        return not isinstance(site, int) or site < self.program.own_sites
-
     @contextmanager
     def called_from(self, site: int) -> Iterator[None]:
         """While a call at ``site`` is followed."""
         before = self.call
-        if self.is_own(site):
+        if self.program.is_own(site):
             self.call = site
         try:
             yield
@@ -188,7 +184,7 @@ class Machine:
             found = self.unfinished if event.kind is EventKind.RETIRE else self.violations
             for violation in violations:
                 if self.only is None or violation.code == self.only:
-                    call = None if self.is_own(violation.site) else self.call
+                    call = None if self.program.is_own(violation.site) else self.call
                     key = violation.code, violation.site if call is None else (violation.site, call)
                     found.setdefault(key, Found(violation, path.detour, path.route, call))
         if event.kind in _CHANGES_OF_GRADIENTS:

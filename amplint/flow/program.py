@@ -415,6 +415,10 @@ class Program:
         """The document's own statements."""
         return self.modules[0]
 
+    def is_own(self, site: object) -> bool:
+        """Whether a site stands in the document itself, not in what it imports."""
+        return not isinstance(site, int) or site < self.own_sites
+
     @property
     def everything(self) -> list[Function]:
         """All functions, and the modules."""
