@@ -2,7 +2,7 @@
 
 ## What it does
 Finds `optimizer.step()` on gradients that a gradient scaler has scaled or unscaled, on any path that the program can
-take: through branches on the same flag, early exits, loops, helpers and methods of the same file.
+take: through branches on the same flag, early exits, loops, helpers and methods of the file and of the project.
 
 ## Why is this bad?
 `scaler.scale(loss).backward()` leaves gradients that are 65536 times too large. Only `scaler.step(optimizer)` divides

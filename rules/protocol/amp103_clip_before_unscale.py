@@ -3,8 +3,8 @@
 ## What it does
 Finds gradient clipping, by norm or by value, through PyTorch's functions, timm's, or by hand, on gradients that
 `scaler.scale(loss).backward()` has made and that `scaler.unscale_(optimizer)` has not yet divided by the scale.
-Helpers and methods of the same file are followed; with several optimizers the one that owns the clipped parameters
-counts.
+Helpers and methods of the file and of the project are followed; with several optimizers the one that owns the clipped
+parameters counts.
 
 ## Why is this bad?
 While they carry the scale, gradients are up to 65536 times too large, so every one of them exceeds the threshold.
