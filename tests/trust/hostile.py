@@ -61,10 +61,10 @@ def documents(seed: int, count: int) -> Iterator[Hostile]:
     """``count`` documents, always the same ones for the same ``seed``."""
     chance = random.Random(seed)
     originals = sources()
-    programs = random_programs(seed, count // 10)
+    programs = random_programs(seed, count // 40)  # they take longer to write than to lint
     for number in range(count):
         lot = number % 10
-        if lot == 0 and programs:
+        if number % 40 == 0 and programs:
             text = programs.pop()
             yield _planted("random program", text, chance)
         elif lot < 7:
