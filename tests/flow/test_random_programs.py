@@ -5,10 +5,13 @@ from __future__ import annotations
 import gc
 import os
 import random
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pairs import pair
 from programs import DESCALED, program, program_of_several
 
 from amplint.documents import Document
@@ -111,6 +114,55 @@ def still_wrong(count: int, path: Path) -> list[str]:
 
 def test_fixed_programs_run_without_misuse(tmp_path: Path) -> None:
     assert still_wrong(25, tmp_path / "program.py") == []
+
+
+def trained(source: str, path: Path) -> tuple[list[Any], bool]:
+    """The weights that a program comes to, and whether it misuses the scaler or breaks off on the way."""
+    from amplint.harness.watch import Report, watch
+
+    path.write_text(source)
+    names: dict[str, Any] = {}
+    exec(compile(source, str(path), "exec"), names)
+    torch.manual_seed(0)
+    data = [(torch.randn(4, 3), torch.randn(4, 2)) for _ in range(4)]
+    report = Report()
+    try:
+        with watch(report):
+            weights = names["train"](data)
+    except (RuntimeError, AssertionError, AttributeError):
+        return [], True
+    return weights, bool(report.findings)
+
+
+def badly_fixed(count: int, path: Path) -> tuple[list[str], Counter[str], Counter[str]]:
+    """The faults whose fixes do not lead to the weights that were meant; how many were fixed, and how many left."""
+    wrong: list[str] = []
+    fixed: Counter[str] = Counter()
+    left: Counter[str] = Counter()
+    for seed in seeds(count):
+        made = pair(seed)
+        meant, misuses = trained(made.intended, path)
+        if misuses or said(made.intended):
+            wrong.append(f"seed {seed}: the program that was meant is found faulty\n{made.intended}")
+            continue
+        after = Fixer(RULES, RULES).fix(Document(str(path), made.faulty))
+        if not after.healed or after.remaining.findings:
+            left[made.fault] += 1
+            continue
+        weights, misuses = trained(after.document.text, path)
+        same = len(weights) == len(meant) and all(map(torch.allclose, weights, meant))
+        if misuses or not same:
+            how = "misuses the scaler" if misuses else "leads to other weights"
+            wrong.append(f"seed {seed}: {made.fault}, fixed, {how}\n{made.faulty}\n{after.document.text}")
+        else:
+            fixed[made.fault] += 1
+    return wrong, fixed, left
+
+
+def test_fixed_programs_train_as_they_were_meant_to(tmp_path: Path) -> None:
+    wrong, fixed, left = badly_fixed(25, tmp_path / "program.py")
+    assert wrong == []
+    assert fixed.total() > 2 * left.total(), (fixed, left)
 
 
 @pytest.mark.slow
