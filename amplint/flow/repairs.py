@@ -97,7 +97,9 @@ def with_comment(intent: Intent, site: object) -> str:
 
 
 def move_after(intent: Intent, site: object, place: object) -> list[Edit | None]:
-    """The call at ``site``, a statement of its own, moved behind the statement of ``place``."""
+    """The call at ``site``, a statement of its own, moved behind the statement of ``place`` in the same function."""
+    if intent.report.scope(site) != intent.report.scope(place):
+        return [None]  # its names stand for other things there, or for nothing
     return [remove(intent, site), add_after(intent, place, with_comment(intent, site))]
 
 
