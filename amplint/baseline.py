@@ -63,6 +63,11 @@ class Baseline:
             if finding.code not in _never()
         )
         rows = [{"path": path, "code": code, "fingerprint": fingerprint} for path, code, fingerprint in entries]
+        if os.path.lexists(self.path):
+            try:
+                self._read()
+            except BaselineError as error:  # settings may name any file, and this one is somebody's
+                raise BaselineError(f"{error}; so it was not written over") from None
         try:
             with open(self.path, "w", encoding="utf-8", newline="\n") as file:
                 file.write(json.dumps({"version": _VERSION, "findings": rows}, indent=2) + "\n")

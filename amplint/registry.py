@@ -21,7 +21,7 @@ _BUILT_IN = "amplint.rules"
 _CODE = re.compile(r"[A-Z]+[0-9]+\Z")
 _DIGITS = re.compile(r"[0-9]+")
 _LOOK_ALIKES = str.maketrans("OIL", "011")
-_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*\Z")
+_NAME = re.compile(r"\A[a-z][a-z0-9]*(-[a-z0-9]+)*\Z")
 
 
 class UnknownRule(LookupError):

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from amplint.documents import Document
 from amplint.findings import Finding, Location
 
-_CODE = re.compile(r"[A-Za-z]+[0-9]+(?!\w)")
+_CODE = re.compile(r"\b[A-Za-z]+[0-9]+(?!\w)")
 _LIST = rf"{_CODE.pattern}(?:[\s,]+{_CODE.pattern})*"
 _NOQA = rf"noqa(?:\s*:\s*(?P<codes>{_LIST})|(?!\s*:)(?![\w-]))"
 _BRACKETED = rf"(?:\s*\[\s*(?P<codes>{_LIST})\s*\]|(?!\s*\[)(?![\w-]))"

@@ -169,7 +169,7 @@ def _toml_or_nothing(path: str) -> Mapping[str, Any]:
 
 
 _PART = r"""(?:[\w-]+|"[^"\n]*"|'[^'\n]*')"""
-_KEY = re.compile(rf"\s*(?P<open>\[)?\s*(?P<key>{_PART}(?:\s*\.\s*{_PART})*)\s*(?(open)\]|=)")
+_KEY = re.compile(rf"\s*(?:(?P<open>\[)\s*)?(?P<key>{_PART}(?:\s*\.\s*{_PART})*)\s*(?(open)\]|=)")
 
 
 def _line_of(text: str, key: tuple[str, ...]) -> str:

@@ -20,7 +20,7 @@ _OTHER_CELLS = {
     *("bash", "cmd", "powershell", "script", "sh", "shell", "sx", "system", "zsh"),
     *("cpp", "cu", "cuda", "julia", "perl", "pypy", "python", "python2", "python3", "R", "ruby"),
 }
-_CELL_MAGIC = re.compile(r"(?:[ \t]*(?:#[^\r\n]*)?(?:\r\n|\r|\n))*%%(\w*)")
+_CELL_MAGIC = re.compile(r"(?:[ \t]*(?:#[^\r\n]*)?(?:\r\n|\r(?!\n)|\n))*%%(\w*)")
 _RUNS_PYTHON = re.compile(r"%(?:lprun|memit|mprun|prun|pyinstrument|snakeviz|time|timeit)(?![\w%])")
 _SPACES = re.compile(r"[ \t]+")
 # what may be said without its % where no variable has the name

@@ -16,7 +16,9 @@ from amplint.documents.parts import Change, Part, PartedDocument, blank, parses
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _SPACE = re.compile(r"[ \t\r\n]*")
 _CHARACTER = re.compile(r"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\u....|\\.|[^\\]", re.DOTALL)
-_INDENT = re.compile(r"(?:[ \t]*(?:\r\n|\r|\n))*([ \t]+)\S")  # which IPython takes away from every row that has it
+_INDENT = re.compile(
+    r"(?:[ \t]*(?:\r\n|\r(?!\n)|\n))*([ \t]+)\S"
+)  # which IPython takes away from every row that has it
 _PYTHON = {"python", "ipython", "python2", "python3", "sagemath"}
 _FORMATS = range(2, 6)
 _WRITTEN = re.compile(  # a cell that is a file of Python

@@ -15,8 +15,10 @@ from amplint.flow import program as ir
 from amplint.flow.values import Key, LearntMore, spelled_out
 from amplint.flow.vocabulary import BOUND_METHODS, FRAMEWORKS, GRAD_SCALERS
 
-_FRAMEWORK_IMPORT = re.compile(rf"^\s*(?:from|import)\s+(?:{'|'.join(sorted(FRAMEWORKS))})\b", re.MULTILINE)
-_FOREIGN_SCALER_IMPORT = re.compile(r"^\s*from\s+(?!torch\b|sklearn\b)[\w.]+\s+import\s[^#\n]*Scaler\b", re.MULTILINE)
+_FRAMEWORK_IMPORT = re.compile(rf"^[ \t]*(?:from|import)\s+(?:{'|'.join(sorted(FRAMEWORKS))})\b", re.MULTILINE)
+_FOREIGN_SCALER_IMPORT = re.compile(
+    r"^[ \t]*from[ \t]+(?!torch\b|sklearn\b)[\w.]+\s+import\s[^#\n]*Scaler\b", re.MULTILINE
+)
 
 
 class Evidence:

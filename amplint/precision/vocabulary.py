@@ -59,7 +59,7 @@ MODULE_NAME = re.compile(
     r"(?i)(^|_)(model|net|network|unet|encoder|decoder|backbone|generator|discriminator|classifier|student|teacher|"
     r"detector|net[gd])(_|\d|$)"
 )
-MODULE_METHOD = re.compile(r"(\w+)(?:\.module)?\.(?:train|eval|parameters|named_parameters)\(")
+MODULE_METHOD = re.compile(r"\b(\w+)(?:\.module)?\.(?:train|eval|parameters|named_parameters)\(")
 DEVICE_NAME = re.compile(r"(?i)device|rank|cuda|gpu|(^|[._])dev($|[._])")
 LOSS_NAME = re.compile(r"(?i)(^|_)(loss|losses|cost)(_|\d|$)")
 PRECISION_TEST = re.compile(r"(?i)dtype|half|fp16|float16|bf16|autocast|(^|\W|_)amp(\W|_|$)|mixed|precision|is_cuda")

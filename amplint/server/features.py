@@ -29,7 +29,7 @@ _SEVERITIES = {
 }
 _TEXT = attrgetter("text_document.uri")
 _NOTEBOOK = attrgetter("notebook_document.uri")
-_WORD = re.compile(r"[A-Za-z]+[0-9]+")
+_WORD = re.compile(r"\b[A-Za-z]+[0-9]+")
 _SETTINGS = "**/{pyproject,amplint}.toml"
 _NOTEBOOKS = types.NotebookDocumentSyncOptions(
     notebook_selector=[

@@ -24,7 +24,7 @@ _MISSING = frozenset(  # TypeError comes from names that took no device at first
     {"ImportError", "ModuleNotFoundError", "AttributeError", "TypeError", "Exception", "BaseException"}
 )
 _NEWER_DEVICES = frozenset({"hpu", "xpu", "mtia", "fsdp2"})
-_VERSION = re.compile(r"(\d+)\.(\d+)")
+_VERSION = re.compile(r"(?<!\d)(\d+)\.(\d+)")
 _IN_NAME = re.compile(r"(?<!\d)(\d)[_.]?(\d{1,2})(?!\d)")
 _OPERATORS = {">=": (True, 0), ">": (True, 1), "ge": (True, 0), "gt": (True, 1), "<": (False, 0), "<=": (False, 1)}
 

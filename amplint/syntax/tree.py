@@ -35,6 +35,8 @@ class SyntaxTree:
             self.module = _parsed(text)
         except cst.ParserSyntaxError as error:
             raise InvalidSyntax(error.message, error.raw_line, error.raw_column + 1) from None
+        except cst.CSTValidationError as error:  # `for x in*y` is Python, and yet LibCST has no tree for it
+            raise InvalidSyntax(str(error), 1, 1) from None
         except UnicodeEncodeError as error:  # half of a character, as JSON can hold it
             raise InvalidSyntax("source code cannot contain surrogates", *_place(text, error.start)) from None
         self.text = text

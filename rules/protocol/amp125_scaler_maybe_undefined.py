@@ -46,7 +46,7 @@ from amplint.rules.protocol.violations import MENTIONS
 if TYPE_CHECKING:
     import libcst as cst
 
-_STAR = re.compile(r"^\s*from\s+\S+\s+import\s*\(?\s*\*", re.MULTILINE)
+_STAR = re.compile(r"^[ \t]*from\s+\S+\s+import\s*\(?\s*\*", re.MULTILINE)
 ADVICE = "Make the scaler once, ahead of its uses, with `enabled=` for the condition."
 
 

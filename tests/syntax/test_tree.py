@@ -54,6 +54,11 @@ def test_a_null_byte_is_refused_where_it_stands() -> None:
     assert (caught.value.row, caught.value.column) == (2, 6)
 
 
+def test_what_libcst_makes_no_tree_of_is_invalid_syntax() -> None:
+    with pytest.raises(InvalidSyntax, match="space after 'in'"):
+        SyntaxTree("for x in*y:\n    pass\n")
+
+
 def test_half_a_character_is_invalid_syntax() -> None:
     with pytest.raises(InvalidSyntax, match="surrogates") as raised:
         SyntaxTree("x\n= '\ud800'\n")
