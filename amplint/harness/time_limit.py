@@ -7,11 +7,15 @@ import contextlib
 import signal
 import threading
 from collections.abc import Callable, Iterator
+from typing import Any
 
 EXIT_CODE = 124
 """What ``timeout`` of the GNU core utilities ends with."""
 
 _GRACE = 5.0
+# kept here: the code that is limited may have these taken away
+_kill: Any = getattr(signal, "pthread_kill", None)
+_interrupt_main = _thread.interrupt_main
 
 
 class TimeLimitReached(BaseException):
@@ -68,8 +72,8 @@ class _Limit:
         self.reached = True
         main = threading.main_thread().ident
         if self._alarm is not None and main is not None and signal.getsignal(self._alarm) == self._ring:
-            signal.pthread_kill(main, self._alarm)
+            _kill(main, self._alarm)
         else:  # no such signal here, or the code has taken it for itself
-            _thread.interrupt_main()
+            _interrupt_main()
         if not self._over.wait(_GRACE):
             self._give_up()

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import atexit
+import ctypes
+import importlib.machinery
+import io
+import mmap
+import multiprocessing
 import os
+import pickle
+import signal
+import socket
+import subprocess
 import textwrap
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
 from runs import FIXTURES
 
 from amplint.harness.standins import NothingToRun, rehearsal, rehearse
@@ -248,18 +261,42 @@ def test_fixtures(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert out.splitlines()[-1].startswith("Ran ")
 
 
+OPENED = "['__builtins__']['open']('written', 'w')"
+MADE = "['sys'].modules['os'].mkdir('written')"
 REACHES = {
     "write": "open('written', 'w').write('x')",
     "pathlib": "from pathlib import Path; Path('written').write_text('x')",
-    "torch": "torch.save(model.state_dict(), 'written')",
+    "torch": "torch.save(model.state_dict(), 'written'); torch.load('beside.py')",
     "system": "import os; os.system('touch written')",
-    "real os": "import contextlib; contextlib.os.system('touch written')",
-    "real open": "import contextlib; contextlib.os.open('written', contextlib.os.O_CREAT | contextlib.os.O_WRONLY)",
+    "os in contextlib": "import contextlib; contextlib.os.system('touch written')",
+    "os of contextlib": "from contextlib import os; os.open('written', os.O_CREAT | os.O_WRONLY)",
+    "sys in contextlib": "import contextlib; contextlib.sys.modules['io'].open('written', 'w')",
     "subprocess": "import subprocess; subprocess.run(['touch', 'written'])",
     "user module": "import beside",
-    "dynamic import": "import importlib; importlib.import_module('beside')",
-    "eval": 'eval(\'open("written", "w")\')',
+    "__import__": "__import__('beside'); __import__('os').mkdir('written')",
+    "importlib": "import importlib; importlib.import_module('beside')",
+    "__builtins__": "__builtins__['open']('written', 'w'); __builtins__['__loader__'].load_module('os').fork()",
+    "__loader__": "__loader__.load_module('posix').mkdir('written')",
+    "eval": 'eval(\'open("written", "w")\'); exec(\'open("written", "w")\')',
+    "globals of a function": "import functools; functools.wraps.__globals__" + OPENED,
+    "globals by getattr": "import functools; getattr(functools.wraps, '__glob' + 'als__')" + OPENED,
+    "globals by match": "import functools\n"
+    "    match functools.wraps:\n        case object(__globals__=found):\n            found" + OPENED,
+    "subclasses": "[c for c in object.__subclasses__() if 'wrap' in c.__name__][0].__init__.__globals__['fork']()",
+    "frames": "try:\n        {}[1]\n    except KeyError as error:\n        error.__traceback__.tb_frame.f_globals"
+    + OPENED,
+    "the stand-in itself": "model._si_world.__init__.__globals__['sys'].modules['os'].mkdir('written')",
+    "the helper itself": "__amplint__._world.__init__.__globals__['sys'].modules['os'].mkdir('written')",
+    "tensors": "next(iter(model.parameters())).untyped_storage().from_file('written', True, 4)",
+    "shared memory": "next(iter(model.parameters())).share_memory_()",
     "network": "import socket; socket.create_connection(('127.0.0.1', 1))",
+    "mmap": "import mmap; mmap.mmap(-1, 4096)",
+    "ctypes": "import ctypes; ctypes.CDLL(None).mkdir(b'written', 511)",
+    "fork": "import os; os.fork()",
+    "threads": "import threading, os; threading.Thread(target=os.mkdir, args=('written',)).start()",
+    "input": "input(); import sys; sys.stdin.read()",
+    "leaving": "raise SystemExit(3)",
+    "leaving at once": "import os; os._exit(3)",
 }
 
 
@@ -272,16 +309,52 @@ def test_nothing_outside_is_reached(statement: str, tmp_path: Path, monkeypatch:
     body = "import torch\nopen('written', 'w')\n" + body
     (rehearsal,) = rehearse(body, str(tmp_path / "loop.py"), "train")
     assert [path.name for path in tmp_path.iterdir() if path.name != "__pycache__"] == ["beside.py"]
-    assert rehearsal.finished or "outside" in rehearsal.obstacle
+    assert rehearsal.finished or rehearsal.ends
 
 
-def test_the_guard_itself(tmp_path: Path) -> None:
-    with guard():
-        for reach in (lambda: open(tmp_path / "x", "w"), lambda: open(__file__), lambda: os.mkdir(tmp_path / "y")):
-            with pytest.raises(Refused):
-                reach()
+GUARDED: dict[str, Callable[[str], object]] = {
+    "open": lambda path: open(path, "w"),
+    "reading": lambda _: open(__file__),
+    "os.open": lambda path: os.open(path, os.O_CREAT | os.O_WRONLY),
+    "io.FileIO": lambda path: io.FileIO(path, "w"),
+    "os.mkdir": lambda path: os.mkdir(path),
+    "os.mkfifo": lambda path: os.mkfifo(path),
+    "pathlib": lambda path: Path(path).touch(),
+    "os.listdir": lambda path: os.listdir(os.path.dirname(path)),
+    "os.remove": lambda _: os.remove(__file__),
+    "os.write": lambda _: os.write(1, b"said"),
+    "os.environ": lambda path: os.environ.update(AMPLINT=path),
+    "os.system": lambda path: os.system(f"touch {path}"),
+    "subprocess": lambda path: subprocess.run(["touch", path]),
+    "os.fork": lambda _: os.fork(),
+    "os._exit": lambda _: os._exit(1),
+    "os.abort": lambda _: os.abort(),
+    "signals": lambda _: signal.raise_signal(signal.SIGTERM),
+    "thread": lambda path: threading.Thread(target=os.mkdir, args=(path,)).start(),
+    "timer": lambda path: threading.Timer(0.1, os.mkdir, (path,)).start(),
+    "process": lambda path: multiprocessing.Process(target=os.mkdir, args=(path,)).start(),
+    "atexit": lambda path: atexit.register(os.mkdir, path),
+    "socket": lambda _: socket.socket(),
+    "mmap": lambda _: mmap.mmap(-1, 4096),
+    "ctypes": lambda _: ctypes.CDLL(None),
+    "import": lambda _: importlib.machinery.SourceFileLoader("loop", __file__).get_data(__file__),
+    "pickle": lambda path: pickle.loads(b"cos\nmkdir\n(V%s\ntR." % path.encode()),
+    "torch.save": lambda path: torch.save({}, path),
+    "torch.load": lambda _: torch.load(__file__),
+    "torch's own files": lambda path: torch._C.PyTorchFileWriter(path),
+    "torch.from_file": lambda path: torch.from_file(path, shared=True, size=4),
+    "storage": lambda path: torch.UntypedStorage.from_file(path, True, 4),
+    "share_memory_": lambda _: torch.ones(1).share_memory_(),
+}
+
+
+@pytest.mark.parametrize("reach", GUARDED.values(), ids=GUARDED.keys())
+def test_the_guard_itself(reach: Callable[[str], object], tmp_path: Path) -> None:
+    with guard(), pytest.raises(Refused):
+        reach(str(tmp_path / "written"))
     (tmp_path / "x").write_text("")
     assert [path.name for path in tmp_path.iterdir()] == ["x"]
+    assert threading.Thread(target=int).start() is None
 
 
 def test_a_loop_without_end_ends() -> None:

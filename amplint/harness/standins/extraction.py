@@ -260,6 +260,17 @@ def _compiled(rewriter: _Rewriter, statements: list[ast.stmt], filename: str) ->
     return compile(module, filename, "exec", dont_inherit=True)
 
 
+INSIDES = frozenset(
+    "__globals__ __builtins__ __subclasses__ __code__ __closure__ __loader__ __spec__ __getattribute__ __reduce__ "
+    "__reduce_ex__ tb_frame gi_frame cr_frame ag_frame f_back f_globals f_locals f_builtins".split()
+)
+"""Attributes that lead from an object to what is none of its program's business."""
+
+
+def _is_inside(name: str) -> bool:
+    return name in INSIDES or name.startswith("_si_")
+
+
 _REAL_ATTRIBUTES = {"grad": "tensor", "requires_grad": "truth"}
 """Attributes of tensors -> what makes something real of their values."""
 
@@ -291,11 +302,12 @@ class _Rewriter(ast.NodeTransformer):
     def visit_ClassDef(self, node: ast.ClassDef) -> Any:
         """Bases of the file stay; all others become the stand-in's."""
         bases = [base for base in node.bases if isinstance(base, ast.Name) and base.id in self._classes]
-        node.bases = [*bases] or [_helper("Base")]
-        node.keywords, node.decorator_list = [], []
+        node.bases, node.keywords, node.decorator_list = [], [], []
         if hasattr(node, "type_params"):
             node.type_params = []
-        return self.generic_visit(node)
+        self.generic_visit(node)
+        node.bases = [*bases] or [_helper("Base")]
+        return node
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> Any:
         if node.module == "__future__":
@@ -375,6 +387,25 @@ class _Rewriter(ast.NodeTransformer):
         if isinstance(node.func, ast.Name) and node.func.id in ("super", "locals", "globals"):
             return node
         return ast.copy_location(ast.Call(_helper("call"), [node.func, *node.args], node.keywords), node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> Any:
+        """What leads from an object to the interpreter's insides is stood in for."""
+        self.generic_visit(node)
+        if _is_inside(node.attr):
+            if isinstance(node.ctx, ast.Load):
+                return _call_helper("inside", node, node.value)
+            node.attr = "inside"
+        return node
+
+    def visit_Name(self, node: ast.Name) -> Any:
+        if node.id == HELPER:
+            node.id = "inside"
+        return node
+
+    def visit_MatchClass(self, node: ast.MatchClass) -> Any:
+        self.generic_visit(node)
+        node.kwd_attrs = ["inside" if _is_inside(name) else name for name in node.kwd_attrs]
+        return node
 
     def visit_Subscript(self, node: ast.Subscript) -> Any:
         self.generic_visit(node)

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import _thread
+import atexit
 import contextlib
 import os
+import signal
 import sys
 import sysconfig
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import torch
+
 import amplint
+from amplint.harness.patches import Patches
 
 
 class Refused(BaseException):
@@ -45,7 +52,9 @@ _hooked = False
 def guard() -> Iterator[None]:
     """Raise :class:`Refused` where code inside opens a file, a socket or a process, by whatever means Python has.
 
-    Reading the modules that are installed, which importing does, is let through.
+    Reading the modules that are installed, which importing does, is let through. What leaves no trace for an audit
+    hook, as PyTorch's own files do not, is replaced while it lasts; so are threads and what is done at the exit, which
+    would outlast it.
     """
     global _active, _hooked
     if not _hooked:
@@ -53,9 +62,46 @@ def guard() -> Iterator[None]:
         sys.addaudithook(_look)  # there is no taking it away
     _active += 1
     try:
-        yield
+        with Patches() as patches:
+            for owner, name in _untraced():
+                patches.set(owner, name, _refusing(name))
+            yield
     finally:
         _active -= 1
+
+
+def _untraced() -> Iterator[tuple[object, str]]:
+    """What reaches the outside, or goes on later, without an audit event."""
+    for owner, names in (
+        (os, _SYSTEM),
+        (sys.modules.get("posix") or sys.modules.get("nt"), _SYSTEM),
+        (signal, "raise_signal pthread_kill alarm setitimer signal".split()),
+        (threading, ["_start_new_thread", "_start_joinable_thread"]),
+        (_thread, ["start_new_thread", "start_joinable_thread", "interrupt_main"]),
+        (atexit, ["register"]),
+        (torch, ["from_file"]),
+        (torch._C, ["PyTorchFileWriter", "PyTorchFileReader", "import_ir_module"]),
+        (torch._C.ScriptModule, ["save"]),
+        (torch.UntypedStorage, "from_file _write_file _set_from_file _share_filename_cpu_ _share_fd_cpu_".split()),
+        (torch.distributed, "FileStore TCPStore init_process_group".split()),
+        (torch.Tensor, ["share_memory_"]),
+    ):
+        for name in names:
+            if hasattr(owner, name):
+                yield owner, name
+
+
+_SYSTEM = (
+    "mkfifo mknod memfd_create _exit abort write pwrite writev sendfile copy_file_range splice register_at_fork dup2 "
+    "chroot setsid nice setuid setgid umask sync mkstemp openpty pipe pipe2 eventfd"
+).split()
+
+
+def _refusing(name: str) -> Callable[..., Any]:
+    def refuse(*args: object, **kwargs: object) -> Any:
+        raise Refused(name)
+
+    return refuse
 
 
 @contextlib.contextmanager

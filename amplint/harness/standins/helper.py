@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import builtins
+import functools
+import importlib
 import types
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
 
-from amplint.harness.standins.extraction import HELPER, Extract
+from amplint.harness.standins.extraction import HELPER, INSIDES, Extract
 from amplint.harness.standins.objects import ITEMS, PathEnds, StandIn
 from amplint.harness.standins.world import World, items_of
 
 _REAL_MODULES = frozenset(
-    {"contextlib", "functools", "itertools", "collections", "typing", "abc", "enum", "dataclasses"}
+    {"contextlib", "functools", "itertools", "collections", "collections.abc", "typing", "abc", "enum", "dataclasses"}
 )
 _PLAIN_BUILTINS = (types.BuiltinFunctionType, types.MethodDescriptorType, types.MethodWrapperType)
 
@@ -124,6 +126,10 @@ class Helper:
     def tensor(self, value: Any) -> Any:
         """``value``, or a number where it is not known: what becomes a gradient must be real."""
         return torch.ones(()) if isinstance(value, StandIn) else value
+
+    def inside(self, value: Any) -> Any:
+        """What stands for an attribute that leads into the interpreter."""
+        return self._world.root("inside")
 
     def truth(self, value: Any) -> Any:
         """``value``, decided where it is not known."""
@@ -309,7 +315,7 @@ def _builtins(world: World) -> dict[str, Any]:
         if not level and name.partition(".")[0] == "torch":
             return _torch_module(world, name if fromlist else "torch")
         if not level and name in _REAL_MODULES:
-            return builtins.__import__(name, None, None, ["*"])
+            return _public(name)
         root = world.root(name if fromlist else name.partition(".")[0])
         return root
 
@@ -345,7 +351,8 @@ def _builtins(world: World) -> dict[str, Any]:
         return hasattr(value, str(name))
 
     def get_attribute(value: Any, name: Any, *default: Any) -> Any:
-        return getattr(value, str(name), *default)
+        name = str(name)
+        return world.root("inside") if name in INSIDES or name.startswith("_si_") else getattr(value, name, *default)
 
     def numbers(*args: Any) -> Any:
         if any(isinstance(value, StandIn) for value in args):
@@ -381,4 +388,18 @@ def _builtins(world: World) -> dict[str, Any]:
         for name in ("open", "input", "exec", "eval", "compile", "breakpoint", "help", "vars", "dir")
     }
     replaced |= {name: widened(name) for name in ("max", "min", "sorted", "pow", "divmod")}
-    return {**vars(builtins), **replaced}
+    own = {name: value for name, value in vars(builtins).items() if name not in ("__loader__", "__spec__")}
+    return {**own, **replaced}
+
+
+@functools.cache
+def _public(name: str) -> types.ModuleType:
+    """A module with what ``name`` offers to everybody, and with none of the modules that it has imported itself."""
+    real = importlib.import_module(name)
+    names = getattr(real, "__all__", None) or [name for name in vars(real) if not name.startswith("_")]
+    public = types.ModuleType(name)
+    vars(public).update({name: getattr(real, name) for name in names})
+    for part in sorted(_REAL_MODULES):  # collections.abc
+        if part.startswith(name + "."):
+            setattr(public, part.rpartition(".")[2], _public(part))
+    return public

@@ -138,7 +138,11 @@ def _run(cut: Extract, root: Root, decisions: Decisions, memory: Memory, result:
         end = f"it reaches for what is outside: {error}"
     except RecursionError:
         end = "it calls itself without end"
-    except Exception as error:
+    except (KeyboardInterrupt, LearntMore, TimeLimitReached):
+        raise
+    except SystemExit:
+        end = "it exits"
+    except BaseException as error:
         end = f"{type(error).__name__}: {error}"
     result.paths += 1
     result.steps += report.steps + report.skipped_steps
