@@ -14,6 +14,9 @@ from amplint.mentions import Mention
 from amplint.rule import Context, Rule, Survey, TargetTorch
 
 
+REPORT_IT = "this is no fault of the file: please report it to those who made the rule"
+
+
 class RuleCrashed(Exception):
     """A rule raised something unforeseen in a document: a fault of the rule, never of the document."""
 
@@ -22,7 +25,8 @@ class RuleCrashed(Exception):
         self.rule, self.filename, self.error = rule, filename, error
 
     def __str__(self) -> str:
-        return f"rule {self.rule.code} ({self.rule.name}) failed: {type(self.error).__name__}: {self.error}"
+        told = f"rule {self.rule.code} ({self.rule.name}) failed: {type(self.error).__name__}: {self.error}"
+        return f"{told}; {REPORT_IT}"
 
 
 DEEPEST = 8000

@@ -307,7 +307,7 @@ def _do(task: _Task) -> _Done:
     except DocumentError as error:
         return Problem(task.path, error.message), None
     except Exception as error:  # a fault of amplint's in one file must not cost the others their findings
-        return Problem(task.path, f"amplint failed: {type(error).__name__}: {error}"), None
+        return Problem(task.path, f"amplint failed: {type(error).__name__}: {error}; please report it"), None
     of_use = not (report.problems or report.healed or (task.fix and task.verify))
     entry = Entry(digest(content), report.findings, report.left, report.consulted) if of_use else None
     return replace(report, seconds=perf_counter() - start), entry

@@ -105,7 +105,9 @@ def test_text_that_does_not_compile_is_not_fixed() -> None:
 def test_a_rule_that_fails_is_named_and_the_others_are_heard() -> None:
     result = fixer().lint(Document.from_source("a.py", "crash_here, bad\n"))
     assert [finding.code for finding in result.findings] == ["DEMO001"]
-    assert [str(crash) for crash in result.crashes] == ["rule DEMO004 (crash) failed: ZeroDivisionError: as asked"]
+    (crash,) = result.crashes
+    assert str(crash).startswith("rule DEMO004 (crash) failed: ZeroDivisionError: as asked; ")
+    assert "please report it" in str(crash)
 
 
 def test_edits_of_one_place_are_made_in_their_order_and_overlapping_ones_refused() -> None:

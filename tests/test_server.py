@@ -190,6 +190,18 @@ def test_diagnostics_follow_the_text(tmp_path: Path) -> None:
     session(tmp_path, script)
 
 
+def test_a_rule_that_fails_is_told_and_the_others_are_heard(tmp_path: Path, demo_rules: None) -> None:
+    async def script(editor: Editor) -> None:
+        uri = editor.open("train.py", "bad, crash_here\n")
+        await editor.news(lambda: uri in editor.shown)
+        assert editor.codes(uri) == ["DEMO001"]
+        while not editor.messages:
+            await asyncio.sleep(0.05)
+        assert "rule DEMO004 (crash) failed" in editor.messages[0] and "please report it" in editor.messages[0]
+
+    session(tmp_path, script)
+
+
 def test_quick_fixes_and_fix_all(tmp_path: Path) -> None:
     async def script(editor: Editor) -> None:
         uri = editor.open("train.py", SOURCE)

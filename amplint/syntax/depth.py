@@ -23,12 +23,12 @@ def row_nested_too_deeply(text: str) -> int | None:
             return (error.lineno or 1) if error.msg == "too many nested parentheses" else None
         except ValueError:
             return None
-    if len(text) < 2 * DEEPEST:
+    if len(text) < DEEPEST:
         return None
     rows = [len(row) for row in io.StringIO(text, newline="")]
     for part in _parts(tree):
         first, last = part.lineno - 1, part.end_lineno or part.lineno
-        if sum(rows[first:last]) >= 2 * DEEPEST and _is_deeper(part, DEEPEST):
+        if sum(rows[first:last]) >= DEEPEST and _is_deeper(part, DEEPEST):
             return part.lineno
     return None
 

@@ -38,7 +38,9 @@ SUM = " - ".join(f"x{n}" for n in range(4000))
 DEEP = [f"if a:\n    for b in c:\n        d = {SUM}\n", f"def f(a={SUM}):\n    pass\n", f"with {SUM} as x:\n    pass\n"]
 
 
-@pytest.mark.parametrize("text", ["(" * 5000 + ")" * 5000, "-" * 50_000 + "1", "+".join(["1"] * 20_000), *DEEP])
+@pytest.mark.parametrize(
+    "text", ["(" * 5000 + ")" * 5000, "-" * 50_000 + "1", "-" * 3500 + "1", "+".join(["1"] * 20_000), *DEEP]
+)
 def test_a_text_nested_too_deeply_is_refused_and_does_not_end_the_process(text: str) -> None:
     with pytest.raises(InvalidSyntax, match="nested too deeply"):
         SyntaxTree(text)
