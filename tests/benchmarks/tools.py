@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import statistics
 import subprocess
@@ -26,18 +27,15 @@ class Tool:
 
 @dataclass
 class Runs:
-    """What the runs of one command took: wall time in seconds, and the memory of its largest process in MB."""
+    """What the runs of one command took: seconds by the clock and of processors, MB of its largest process."""
 
-    seconds: list[float] = field(default_factory=list)
+    wall: list[float] = field(default_factory=list)
+    processor: list[float] = field(default_factory=list)
     megabytes: list[float] = field(default_factory=list)
 
-    @property
-    def median(self) -> float:
-        return statistics.median(self.seconds)
-
-    @property
-    def peak(self) -> float:
-        return max(self.megabytes)
+    def median(self, clock: str) -> float:
+        """The median by a clock, ``wall`` or ``processor``."""
+        return statistics.median(getattr(self, clock))
 
 
 def install(folder: Path, *, rivals: bool) -> dict[str, Tool]:
@@ -76,19 +74,21 @@ def measure(tools: Mapping[str, Tool], path: Path, rounds: int) -> dict[str, Run
     runs = {name: Runs() for name in tools}
     for turn in range(rounds + 1):
         for name, tool in tools.items():
-            seconds, megabytes = _run((*tool.command, str(path)))
+            wall, usage = _run((*tool.command, str(path)))
             if turn:
-                runs[name].seconds.append(seconds)
-                runs[name].megabytes.append(megabytes)
+                runs[name].wall.append(wall)
+                runs[name].processor.append(usage.ru_utime + usage.ru_stime)
+                runs[name].megabytes.append(usage.ru_maxrss / (1e6 if sys.platform == "darwin" else 1e3))
     return runs
 
 
-def _run(command: tuple[str, ...]) -> tuple[float, float]:
+def _run(command: tuple[str, ...]) -> tuple[float, resource.struct_rusage]:
     start = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)
     _, status, usage = os.wait4(process.pid, 0)
     seconds = time.perf_counter() - start
     code = process.returncode = os.waitstatus_to_exitcode(status)
     if code not in (0, 1):  # 1 says that something was found
         raise RuntimeError(f"{' '.join(command)} ended with {code}")
-    return seconds, usage.ru_maxrss / (1e6 if sys.platform == "darwin" else 1e3)
+    return seconds, usage
