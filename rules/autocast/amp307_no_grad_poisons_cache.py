@@ -35,6 +35,7 @@ or call `torch.clear_autocast_cache()` in between.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -70,6 +71,7 @@ class NoGradPoisonsCache(Rule):
             return
         first: dict[object, Use] = {}
         said: set[object] = set()
+        is_frozen = functools.cache(functools.partial(self._is_frozen, context))
         for use in context.precision.uses:
             if use.name == "clear_autocast_cache":
                 first.clear()
@@ -80,6 +82,8 @@ class NoGradPoisonsCache(Rule):
                 continue
             outer = use.state.entered[0]
             if not (outer.autocast.may_be_cuda and outer.autocast.cached and region.autocast.cached):
+                continue
+            if is_frozen(model):
                 continue
             key = outer.entry, self._home(context, use, model), model
             earlier = first.get(key)
@@ -114,7 +118,7 @@ class NoGradPoisonsCache(Rule):
         return use.function
 
     def _model(self, context: Context, use: Use) -> str | None:
-        """The spelling of the trained model that is called, if one is."""
+        """The spelling of the model that is called, if one is."""
         import libcst as cst
 
         from amplint.operators import Treatment, treatment
@@ -136,7 +140,7 @@ class NoGradPoisonsCache(Rule):
             known = isinstance(use.callee, Instance) and use.name == "call"
         if not known and not (use.name == "call" and self._looks_trained(context, node.func)):
             return None
-        return None if self._is_frozen(context, name) else name
+        return name
 
     def _looks_trained(self, context: Context, function: cst.BaseExpression) -> bool:
         return context.precision.is_module_name(function)
