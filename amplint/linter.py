@@ -13,7 +13,6 @@ from amplint.importing import Importing
 from amplint.mentions import Mention
 from amplint.rule import Context, Rule, Survey, TargetTorch
 
-
 REPORT_IT = "this is no fault of the file: please report it to those who made the rule"
 
 

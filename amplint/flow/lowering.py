@@ -10,6 +10,7 @@ import libcst as cst
 
 from amplint.flow import program as ir
 from amplint.flow.vocabulary import AUTOCASTS, ERRORS_OF_MISUSE, NO_RETURN
+from amplint.syntax.literals import value_of
 from amplint.syntax.names import Names
 from amplint.syntax.tree import SyntaxTree
 
@@ -349,7 +350,7 @@ class _Lowering:
         return ir.Attribute(base, node.attr.value, self.site(node), self.names.qualified(node))
 
     def literal(self, node: cst.Integer | cst.Float | cst.SimpleString) -> ir.Expression:
-        return ir.Constant(node.evaluated_value)
+        return ir.Constant(value_of(node))
 
     def concatenated(self, node: cst.ConcatenatedString) -> ir.Expression:
         parts: list[ir.Expression] = []

@@ -43,6 +43,7 @@ from amplint.precision.vocabulary import (
     MOST_CALLS,
     PRECISION_TEST,
 )
+from amplint.syntax.literals import value_of
 from amplint.syntax.names import Names, children, dotted_name
 from amplint.syntax.tree import SyntaxTree
 
@@ -135,7 +136,7 @@ class Expressions(ABC):
         return NUMBER if isinstance(node.operator, cst.FloorDivide) and not isinstance(left, Tensor) else UNKNOWN
 
     def _literal(self, node: cst.Integer | cst.Float | cst.SimpleString, frame: Frame, state: State) -> Value:
-        return Constant(node.evaluated_value)
+        return Constant(value_of(node))
 
     def _conditional(self, node: cst.IfExp, frame: Frame, state: State) -> Value:
         test = self.value(node.test, frame, state)

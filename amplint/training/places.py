@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeAlias
 
 import libcst as cst
 
+from amplint.syntax.literals import value_of
 from amplint.syntax.names import Binding, Names, child_fields
 
 Function: TypeAlias = cst.FunctionDef | cst.Lambda
@@ -392,9 +393,10 @@ def _leaves(body: cst.BaseSuite) -> bool:
 
 def literal(node: cst.CSTNode | None) -> int | str | None:
     """The string or whole number that ``node`` is as written; None for anything else."""
-    if isinstance(node, cst.SimpleString) and isinstance(node.evaluated_value, str):
-        return node.evaluated_value
-    return node.evaluated_value if isinstance(node, cst.Integer) else None
+    if not isinstance(node, (cst.SimpleString, cst.Integer)):
+        return None
+    value = value_of(node)
+    return value if isinstance(value, (int, str)) else None
 
 
 def _last_name(node: cst.BaseExpression) -> str:
