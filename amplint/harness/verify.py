@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import functools
 import os
+import signal
 import sys
+import threading
 import traceback
-from collections.abc import Sequence
-from typing import NoReturn
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
 
 import torch
 
@@ -48,34 +51,59 @@ class _Verification:
         self._script, self._args, self._virtual, self._timeout = script, args, virtual, timeout
         self._report = Report()
         self._process = os.getpid()
+        self._streams = sys.stdout, sys.stderr
 
     def run(self) -> int:
-        code = self._run()
-        return self._end(code)
+        code = self._end(self._run())
+        if code == EXIT_CODE and _threads_of_the_script():  # which would be waited for
+            os._exit(code)
+        return code
 
     def _end(self, code: int) -> int:
         """Say what was found, and return the code to exit with."""
         if os.getpid() != self._process:
             return code
+        self._take_streams_back()
         sys.stdout.flush()
         _print_findings(self._report)
         _print_summary(self._report, code)
         sys.stdout.flush()
         return code or bool(self._report.findings)
 
+    def _take_streams_back(self) -> None:
+        """The script may have put others in the place of the standard streams, or closed them."""
+        for stream in {sys.stdout, sys.stderr} - {*self._streams, None}:
+            with contextlib.suppress(ValueError, OSError):
+                stream.flush()
+        out, errors = self._streams
+        sys.stderr = errors
+        sys.stdout = errors if out.closed else out
+
     def _run(self) -> int:
+        if not faulthandler.is_enabled():
+            with contextlib.suppress(OSError, ValueError, AttributeError):  # standard error may be no file
+                faulthandler.enable()
         try:
-            with Patches() as patches:
+            with Patches() as patches, _TerminationSignals():
                 self._meet_hard_exits(patches)
                 with virtual_cuda() if self._virtual else contextlib.nullcontext(), watch(self._report):
                     with time_limit(self._timeout, self._give_up):
-                        run_script(self._script, self._args)
+                        try:
+                            run_script(self._script, self._args)
+                        finally:
+                            for thread in _threads_of_the_script():  # Python waits for them, too
+                                thread.join()
+        except _Terminated as ended:
+            self._take_streams_back()
+            print(f"amplint: the script was ended by {ended.name}", file=sys.stderr)
+            return 128 + ended.number
         except SystemExit as exit:
             if exit.code is None or isinstance(exit.code, int):
                 return exit.code or 0
             print(exit.code, file=sys.stderr)
             return 1
         except TimeLimitReached as error:
+            self._take_streams_back()
             sys.stdout.flush()
             stack = _own_traceback(error).stack
             print(
@@ -86,6 +114,7 @@ class _Verification:
         except KeyboardInterrupt:
             return 130
         except BaseException as error:
+            self._take_streams_back()
             sys.stdout.flush()
             _print_traceback(error)
             self._explain(error)
@@ -93,14 +122,30 @@ class _Verification:
         return 0
 
     def _meet_hard_exits(self, patches: Patches) -> None:
-        """``os._exit`` ends the process at once: say before what was found."""
-        leave = os._exit
+        """What ends the process at once, or puts another program in its place: say before what was found."""
+        for name, code in (("_exit", None), ("abort", 134), ("execv", 0), ("execve", 0)):
+            leave: Callable[..., NoReturn] = getattr(os, name)
 
-        @functools.wraps(leave)
-        def leave_after_report(status: int) -> NoReturn:
-            leave(self._end(status))
+            @functools.wraps(leave)
+            def leave_after_report(
+                *args: Any, _leave: Callable[..., NoReturn] = leave, _code: int | None = code, **kwargs: Any
+            ) -> NoReturn:
+                if _code is not None:
+                    self._end(_code)
+                    _leave(*args, **kwargs)
+                (status,) = (*args, *kwargs.values())
+                _leave(self._end(status))
 
-        patches.set(os, "_exit", leave_after_report)
+            patches.set(os, name, leave_after_report)
+        kill = os.kill
+
+        @functools.wraps(kill)
+        def kill_after_report(pid: int, number: int) -> None:
+            if pid == os.getpid() and number == getattr(signal, "SIGKILL", None):
+                self._end(128 + number)
+            kill(pid, number)
+
+        patches.set(os, "kill", kill_after_report)
 
     def _give_up(self) -> None:
         print(
@@ -123,6 +168,40 @@ class _Verification:
             frames = [frame for frame in _own_traceback(error).stack if not frame.filename.startswith(TORCH)]
             call = f"`{harmless((frames[-1].line or '').strip())}`" if frames else "a call of the script"
             print(f"amplint: the CPU that stands in for CUDA cannot carry {call}", file=sys.stderr)
+
+
+class _Terminated(BaseException):
+    """A signal that asks the process to end."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number, self.name = number, signal.Signals(number).name
+
+
+class _TerminationSignals:
+    """Raises :class:`_Terminated` for them, unless the script handles them by itself."""
+
+    def __enter__(self) -> None:
+        self._before: dict[int, Any] = {}
+        if threading.current_thread() is threading.main_thread():
+            for name in ("SIGTERM", "SIGHUP"):
+                number = getattr(signal, name, None)
+                if number is not None:
+                    self._before[number] = signal.signal(number, self._ring)
+
+    def __exit__(self, *error: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    @staticmethod
+    def _ring(number: int, frame: object) -> None:
+        raise _Terminated(number)
+
+
+def _threads_of_the_script() -> list[threading.Thread]:
+    """The threads that keep the process from ending."""
+    own = (threading.main_thread(), threading.current_thread())
+    return [thread for thread in threading.enumerate() if not thread.daemon and thread not in own]
 
 
 def _needs_cuda(error: BaseException) -> bool:

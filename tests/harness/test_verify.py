@@ -207,6 +207,28 @@ def test_a_hard_exit_is_preceded_by_the_report(script: Path, tmp_path: Path) -> 
     assert done.stdout.startswith("The script ended with exit code 5; no misuse")
 
 
+ENDINGS = {
+    "terminated": ("os.kill(os.getpid(), signal.SIGTERM)", 143, "amplint: the script was ended by SIGTERM"),
+    "output closed": ("sys.stdout.close()", 0, "No misuse of mixed precision in this run"),
+    "a thread goes on": (
+        "threading.Thread(target=time.sleep, args=(1000,)).start()",
+        124,
+        "amplint: stopped after the time limit of 0.5 s",
+    ),
+}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no such signals")
+@pytest.mark.parametrize(("statement", "code", "said"), ENDINGS.values(), ids=ENDINGS)
+def test_however_a_script_ends_it_is_said(statement: str, code: int, said: str, script: Path, tmp_path: Path) -> None:
+    script.write_text(f"import os, signal, sys, threading, time\n{statement}\n")
+    limit = ["--timeout", "0.5"] if code == 124 else []
+    done = verify(*limit, script.name, cwd=tmp_path)
+    assert done.returncode == code
+    assert said in done.stdout + done.stderr
+    assert "(0 optimizer steps, 0 skipped by a scaler)" in done.stdout + done.stderr
+
+
 def test_a_missing_module_is_named(script: Path, capsys: pytest.CaptureFixture[str]) -> None:
     script.write_text("import a_package_that_nobody_has.part\n")
     assert main(str(script)) == 1
