@@ -16,6 +16,7 @@ from amplint.cli.completion import completion
 from amplint.cli.measure import measure
 from amplint.cli.rule import linter, rule
 from amplint.cli.server import server
+from amplint.cli.sweep import sweep
 from amplint.cli.verify import verify
 
 if TYPE_CHECKING:
@@ -92,4 +93,5 @@ main.add_command(clean)
 main.add_command(verify)
 main.add_command(measure)
 main.add_command(server)
+main.add_command(sweep)
 main.add_command(completion)

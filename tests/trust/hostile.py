@@ -1,6 +1,7 @@
 """Documents that nobody would write, and what must hold of every one of them.
 
-``python tests/trust/hostile.py SEED COUNT`` looks into ``COUNT`` of them and prints what does not hold.
+``python tests/trust/hostile.py SEED COUNT [BEGIN]`` looks into ``COUNT`` of them, or into those from ``BEGIN`` on, and
+tells what does not hold.
 """
 
 from __future__ import annotations
@@ -370,10 +371,12 @@ def limited(seconds: int) -> Iterator[None]:
         signal.signal(signal.SIGALRM, known)
 
 
-def broken(seed: int, count: int, kept: Path | None = None) -> list[str]:
-    """What does not hold of ``count`` documents, a line for each; those are written into ``kept``."""
+def broken(seed: int, count: int, kept: Path | None = None, begin: int = 0) -> list[str]:
+    """What does not hold of ``count`` documents but the first ``begin``, a line each; those go into ``kept``."""
     told = []
     for number, document in enumerate(documents(seed, count)):
+        if number < begin:
+            continue
         if kept is not None:
             kept.joinpath(f"current{document.suffix}").write_bytes(document.content)
         with tempfile.TemporaryDirectory() as folder:
@@ -393,4 +396,5 @@ def broken(seed: int, count: int, kept: Path | None = None) -> list[str]:
 if __name__ == "__main__":
     here = Path(tempfile.mkdtemp(prefix="hostile-"))
     print(f"what is broken is kept in {here}", flush=True)
-    sys.exit(1 if broken(int(sys.argv[1]), int(sys.argv[2]), here) else 0)
+    seed, count, *begin = map(int, sys.argv[1:])
+    sys.exit(1 if broken(seed, count, here, *begin) else 0)
