@@ -500,6 +500,9 @@ def _optimizer_step(state: ProtocolState, event: Event) -> Step:
             state = state.with_marks([optimizer], frozenset())
         mark = _bypassed(marks, event.certain)
         if mark is None:
+            # what a plain backward made has served: a scaler that comes later is not meant to step with it
+            used = frozenset(replace(m, certain=False) if m.content is Content.PLAIN else m for m in marks)
+            state = state if used == marks else state.with_marks([optimizer], used)
             continue
         how, why = _BYPASS[mark.content]
         violations.append(

@@ -60,6 +60,8 @@ def prune(program: ir.Program) -> None:
     for function in program.everything:
         function.touches = relevance.touches(function)
         function.returns_object = relevance.returns_object(function)
+        # what trains by itself is not called for the gradients that it looks at meanwhile
+        function.returns_value = function.returns_value and function.name not in relevance.scaling_names
         function.body = relevance.block(function.body, [], function.touches)
     for cls in program.classes:
         cls.body = relevance.block(cls.body, [], False)

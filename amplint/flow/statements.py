@@ -154,6 +154,8 @@ class Statements(Calls):
         for after, source in self.evaluate(node.source, path, frame):
             known, elements = self.elements(source)
             if known:
+                if not elements and node.scales:  # filled under conditions, and for some run not in vain
+                    after = self.machine.pass_by(after)
                 ends += self.unrolled(node, elements, after, frame)
             elif self.is_over_objects(elements[0], node.target, frame):
                 # a loop over optimizers does the same to each of them: once for all, and there are some

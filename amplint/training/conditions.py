@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -12,6 +13,7 @@ from amplint.training.origins import Origins
 from amplint.training.places import Guard
 
 _MOST_ATOMS = 10
+_LITERAL = re.compile(r"'[^'\\]*'|\d+")
 
 
 class Atom(NamedTuple):
@@ -67,10 +69,15 @@ def can_hold(formula: Formula) -> bool:
     texts = sorted({atom.text for atom in formula.atoms()})
     if len(texts) > _MOST_ATOMS:
         return True
-    return any(
-        formula.truth(dict(zip(texts, truths, strict=True)))
-        for truths in itertools.product([True, False], repeat=len(texts))
-    )
+    worlds = (dict(zip(texts, truths, strict=True)) for truths in itertools.product([True, False], repeat=len(texts)))
+    return any(formula.truth(world) for world in worlds if _is_possible(world))
+
+
+def _is_possible(world: dict[str, bool]) -> bool:
+    """Whether nothing equals two different strings or numbers in it."""
+    equal = [text.rpartition(" == ") for text, truth in world.items() if truth]
+    compared = [left for left, _, right in equal if left and _LITERAL.fullmatch(right)]
+    return len(set(compared)) == len(compared)
 
 
 _Logic: TypeAlias = cst.BaseExpression

@@ -388,6 +388,8 @@ def _leaves(body: cst.BaseSuite) -> bool:
     last = body.body[-1] if body.body else None
     if isinstance(last, cst.SimpleStatementLine):
         last = last.body[-1] if last.body else None
+    if isinstance(last, cst.With):
+        return _leaves(last.body)
     return isinstance(last, (cst.Return, cst.Raise, cst.Continue, cst.Break))
 
 

@@ -87,6 +87,8 @@ class NoGradPoisonsCache(Rule):
                 continue
             key = outer.entry, self._home(context, use, model), model
             earlier = first.get(key)
+            if earlier is not None and self._exclude_each_other(context, earlier.node, use.node):
+                earlier = None
             if use.state.gradients is False:
                 first.setdefault(key, use)
             elif use.node not in said and (
@@ -106,6 +108,14 @@ class NoGradPoisonsCache(Rule):
                     related=tuple(related),
                     no_fix_reason="where one region may end and the next begin cannot be seen",
                 )
+
+    def _exclude_each_other(self, context: Context, first: cst.CSTNode, second: cst.CSTNode) -> bool:
+        """Whether no run comes to both places, as where one is of the training and one of the evaluation."""
+        from amplint.training.conditions import can_hold, conjunction
+
+        training = context.training
+        guards = (training.conditions.guards(training.places.guards_of(place)) for place in (first, second))
+        return not can_hold(conjunction(guards))
 
     def _home(self, context: Context, use: Use, model: str) -> cst.CSTNode | None:
         """Where the spelling means the same: the class of a method for what belongs to ``self``, else the function."""

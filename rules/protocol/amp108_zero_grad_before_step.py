@@ -9,6 +9,8 @@ With `set_to_none=False` the step is one of zeros, and nothing is raised: traini
 momentum and weight decay alone. With the default the scaler raises `AssertionError: No inf checks were recorded for
 this optimizer.`
 
+A clear under a condition that is asked after the backward drops gradients that turned out bad: that is no mistake.
+
 ## Example
 ```python
 scaler.scale(loss).backward()
@@ -41,6 +43,8 @@ from amplint.findings import Fix, Severity
 from amplint.rules.protocol.violations import ViolationRule
 
 if TYPE_CHECKING:
+    import libcst as cst
+
     from amplint.flow.intent import Intent
     from amplint.flow.machine import Found
 
@@ -56,8 +60,38 @@ class ZeroGradBeforeStep(ViolationRule):
     fixable = "sometimes"
     advice = "Clear gradients after the update, or before the backward."
 
+    def concerns(self, intent: Intent, found: Found) -> bool:
+        """Not where gradients that turned out bad are dropped on purpose."""
+        import libcst as cst
+
+        report, tree = intent.report, intent.tree
+        clear, step = (report.node(site) for site in (found.violation.site, found.violation.causes[0].site))
+        around_step = {id(node) for node in tree.around(step)}
+        here = report.scope(found.violation.site)
+        uses = report.uses.get(found.violation.scaler, ())
+        calls = [report.sites[site] for site in uses if report.scopes[site] == here]
+        scales, unscales = (
+            [tree.span(node)[0] for node in calls if isinstance(node, cst.Call) and _method(node) == name]
+            for name in ("scale", "unscale_")
+        )
+        for node in tree.around(clear):
+            if isinstance(node, (cst.FunctionDef, cst.Lambda)):
+                break
+            if isinstance(node, cst.If):
+                start, end = tree.span(node)
+                is_asked_later = not any(start <= scale < end for scale in scales)
+                if is_asked_later and (id(node) not in around_step or any(unscale < start for unscale in unscales)):
+                    return False
+        return True
+
     def candidates(self, intent: Intent, found: Found, scaler: str) -> tuple[Fix | None, ...]:
         """The clearing moved behind the update."""
         from amplint.flow.repairs import move_behind_step
 
         return (move_behind_step(intent, found.violation, scaler),)
+
+
+def _method(call: cst.Call) -> str:
+    import libcst as cst
+
+    return call.func.attr.value if isinstance(call.func, cst.Attribute) else ""

@@ -197,3 +197,33 @@ def test_helper_that_cannot_be_read_is_unknown(tmp_path: Path, content: str) -> 
     text = f"import torch\nfrom helpers import clip\n{TRAIN}        clip(model, 1.0)\n        scaler.step(optimizer)\n"
     text += "        scaler.update()\n"
     assert found(tmp_path, text, helpers=content) == []
+
+
+def test_gradients_looked_at_in_a_training_function_are_told_where_that_is(tmp_path: Path) -> None:
+    text = """
+import torch
+from helpers import step
+
+
+class Trainer:
+    def train(self):
+        try:
+            return self.all_batches()
+        finally:
+            print("done")
+
+    def all_batches(self):
+        optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+        scaler = torch.amp.GradScaler("cuda")
+        norms = []
+        for x in self.loader:
+            scaler.scale(self.model(x).sum()).backward()
+            norms.append(self.norm())
+            step(scaler, optimizer)
+            scaler.update()
+        return norms
+
+    def norm(self):
+        return torch.norm(torch.stack([torch.norm(p.grad.detach()) for p in self.model.parameters()]))
+"""
+    assert places(found(tmp_path, text, helpers=HELPERS)) == [("AMP104", 19)]
