@@ -45,7 +45,18 @@ FAULTS: dict[str, tuple[set[str], str | None]] = {
     "repeated-unscale/after_clip": ({"AMP106"}, UNSCALED_TWICE),
     "misplaced-update/each_micro_batch": ({"AMP107"}, NOTHING_RECORDED),
     "backward-after-unscale/second_loss": ({"AMP109"}, None),
+    "zero-grad-before-step/kept_zeros": ({"AMP108"}, None),
     "repeated-step/twice": ({"AMP110"}, STEPPED_TWICE),
+    "double-scale/twice": ({"AMP111"}, None),
+    "closure-with-scaler/keyword": ({"AMP113"}, "RuntimeError: Closure use is not currently supported"),
+    "scaler-recreated/each_epoch": ({"AMP114"}, None),
+    "scheduler-before-step/decay": ({"AMP116"}, None),
+    "half-params-with-scaler/half": ({"AMP119"}, "ValueError: Attempting to unscale FP16 gradients."),
+    "wrong-scaler-argument/integer_scale": ({"AMP121"}, "AttributeError: 'int' object has no attribute"),
+    "wrong-scaler-argument/schedule": ({"AMP121"}, "AttributeError: 'StepLR' object has no attribute 'param_groups'"),
+    "step-inside-autocast/whole_epoch": ({"AMP301", "AMP302"}, None),
+    "bce-under-autocast/probabilities": ({"AMP303"}, "RuntimeError: torch.nn.functional.binary_cross_entropy and"),
+    "half-overflow-constant/masked_scores": ({"AMP401"}, "RuntimeError: value cannot be converted to type"),
 }
 
 # fixture -> the deprecations that PyTorch warns of
@@ -64,6 +75,8 @@ DEPRECATIONS = {
 LOOSE = {"step-bypasses-scaler/after_unscale": 5e-3}
 # bfloat16 has three digits fewer
 LOOSE["deprecated-autocast-query/set_dtype"] = 1e-3
+# the scaler finds its scale first, in steps that the reference takes
+LOOSE["scaler-recreated/each_epoch"] = 5e-2
 
 NEW_TORCH = {
     "clean/custom_functions",
@@ -72,7 +85,16 @@ NEW_TORCH = {
     "deprecated-autocast-query/set_dtype",
 }
 
-UNFIXED = {"missing-update/skip_after_unscale"}
+UNFIXED = {
+    "missing-update/skip_after_unscale",
+    "closure-with-scaler/keyword",
+    "half-params-with-scaler/half",
+    "wrong-scaler-argument/schedule",
+    "step-inside-autocast/whole_epoch",
+}
+UNSAFE = {"scheduler-before-step/decay", "bce-under-autocast/probabilities", "half-overflow-constant/masked_scores"}
+# the linter points at the condition that skips the update, and at the cast of the model
+ELSEWHERE = {"missing-update/skip_after_unscale", "half-params-with-scaler/half"}
 
 
 def with_marks(cases: Iterable[str]) -> list[ParameterSet]:
@@ -111,7 +133,7 @@ def test_every_fixture_is_accounted_for() -> None:
 @pytest.mark.parametrize("case", [*FAULTS, *DEPRECATIONS])
 def test_after_is_what_fix_makes_of_before(case: str) -> None:
     fixer = Fixer(RULES, RULES, TargetTorch((2, 4), "this test"))
-    fixed = fixer.fix(Document.read(before(case)))
+    fixed = fixer.fix(Document.read(before(case)), unsafe=case in UNSAFE)
     expected = before(case) if case in UNFIXED else after(case)
     assert fixed.document.text == expected.read_text()
     assert bool(fixed.remaining.findings) == (case in UNFIXED)
@@ -122,8 +144,10 @@ def test_fault_harms_and_is_reported(case: str) -> None:
     codes, error = FAULTS[case]
     result = run(before(case))
     assert {found.code for found in result.report.findings} == codes
-    assert result.error == error
-    if error is None:
+    if error is not None:
+        assert result.error is not None and result.error.startswith(error)
+    else:
+        assert result.error is None
         assert result.distance(reference(case)) > HARMFUL
 
 
@@ -131,7 +155,7 @@ def test_fault_harms_and_is_reported(case: str) -> None:
 def test_watch_and_linter_point_at_the_same_rows(case: str) -> None:
     linted = Fixer(RULES, RULES, None).lint(Document.read(before(case)))
     seen = {(found.code, found.row) for found in run(before(case)).report.findings}
-    if case in UNFIXED:  # the linter points at the condition that skips the update
+    if case in ELSEWHERE:
         assert {code for code, _ in seen} == {finding.code for finding in linted.findings}
     else:
         assert seen == {(finding.code, finding.start.row) for finding in linted.findings}
