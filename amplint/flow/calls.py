@@ -186,9 +186,11 @@ class Calls(Expressions):
         """Whether the scaler does anything. Where that is open it is taken to be enabled, and remembered so."""
         condition = _enabledness(scaler)
         truth = path.decide(condition)
-        if truth is not None:
-            return [(path, truth)]
         key = scaler.enabled.key if isinstance(scaler.enabled, (Unknown, Condition)) else ("enabled", scaler.key)
+        if truth is not None:
+            # a scaler that is on by the condition itself is used on this path, whatever an arm has left out
+            declined = truth and (key, False) in path.switches and (key, True) not in path.switches
+            return [(path.with_switch(key, True) if declined else path, truth)]
         return [(after.with_switch(key, True), True) for after in path.assume(condition, True)]
 
     def scale(

@@ -11,7 +11,7 @@ from amplint.flow.expressions import module_frame
 from amplint.flow.machine import Found, Frame, Machine, TooComplex
 from amplint.flow.paths import Frozen, Path, Store, Variables, merge
 from amplint.flow.statements import Exit, Statements
-from amplint.flow.values import Instance, Key, Known, LearntMore, Scaler, Unknown, Value
+from amplint.flow.values import Instance, Key, Known, LearntMore, Networks, Scaler, Unknown, Value
 from amplint.flow.vocabulary import GRAD_SCALERS, is_optimizer_class
 from amplint.protocol import ProtocolState
 
@@ -147,11 +147,12 @@ class Explorer:
         """Walk ``function``, again until the optimizers that it deals with are all known."""
         universe: dict[Key, None] = {}
         many: set[Key] = set()
+        networks: dict[Key, Networks] = {}
         evidence = self.evidence
         version, extent, is_left = evidence.version, evidence.extent, False
         evidence.denied.clear()
         while True:
-            machine = Machine(self.program, self.evidence, universe=universe, many=many)
+            machine = Machine(self.program, self.evidence, universe=universe, many=many, networks=networks)
             statements = Statements(machine)
             ends: list[Path] = []
             try:

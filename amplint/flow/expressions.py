@@ -105,11 +105,11 @@ class Expressions(ABC):
 
     def optimizer(self, optimizer: Optimizer) -> Optimizer:
         """Count ``optimizer`` among those that a backward of this root may reach."""
+        if optimizer.networks is not None:
+            self.machine.networks[optimizer.key] = optimizer.networks
         self.machine.know_optimizer(optimizer.key, optimizer.many or is_each(optimizer.key))
         if optimizer.holds:
             self.machine.held[optimizer.key] = optimizer.holds
-        if optimizer.networks is not None:
-            self.machine.networks[optimizer.key] = optimizer.networks
         return optimizer
 
     # leaves

@@ -61,11 +61,14 @@ def find_reach(program: ir.Program) -> Reach:
     if not _has_several_optimizers(program, functions, nodes, everything):
         return reach
     file = _File(program, everything, reach)
-    for function in functions:
+    for function in sorted(functions, key=lambda function: function.name != "__init__"):
+        run = _Run(function, file)
         try:
-            _Run(function, file).block(function.body)
+            run.block(function.body)
         except _TooLong:
             continue
+        if function.name == "__init__":
+            file.note_attributes(function, run.now or {})
     if any(map(_freezes, everything)):
         reach.made = {site: replace(made, must=frozenset()) for site, made in reach.made.items()}
     if any(isinstance(node, ir.Attribute) and node.attr == "add_param_group" for node in everything):
@@ -174,14 +177,28 @@ class _File:
         self.components = {name for cls in program.classes for name in cls.assigned}
         called = [_text(node.func) for node in nodes if isinstance(node, ir.Call)]
         self.modules = {text[-2] for text in called if text[-1:] == ("parameters",) and len(text) > 1}
+        self.whole: dict[tuple[str, str], Made] = {}
+        """By class and name, attributes that ``__init__`` alone makes, of nothing that comes from elsewhere."""
+        self.assigned: Counter[str] = Counter()
         losses: dict[str, bool] = {}
         for node in nodes:
             if isinstance(node, ir.Assign):
                 is_loss = isinstance(node.value, ir.Call) and any(map(_is_loss, node.value.func_externals()))
                 for target in (text for each in node.targets for text in _targets(each)):
+                    self.assigned[target[-1]] += 1
                     losses[target[-1]] = losses.get(target[-1], True) and is_loss
         self.losses = {name for name, always in losses.items() if always}
         """The identifiers that only loss functions of PyTorch are given."""
+
+    def note_attributes(self, init: ir.Function, end: Environment) -> None:
+        """Remember what ``__init__`` leaves in the attributes of its object."""
+        if init.owner is None or not init.parameters:
+            return
+        me = init.parameters[0].name
+        for text, made in end.items():
+            own = len(text) == 2 and text[0] == me and self.assigned[text[1]] == 1
+            if own and not made.open and all(part[0] == me and len(part) == 2 for part in made.may):
+                self.whole[init.owner.name, text[1]] = made
 
 
 class _Run:
@@ -380,6 +397,11 @@ class _Run:
         if passes or is_data:
             return Made(passes=passes)
         mine = frozenset({text})
+        owner = self.function.owner
+        if owner is not None and len(text) == 2 and self.function.parameters[:1]:
+            whole = self.file.whole.get((owner.name, text[1]))
+            if whole is not None and text[0] == self.function.parameters[0].name:
+                return Made(may=mine | {(text[0], part[1]) for part in whole.may}, same=mine)
         return Made(may=base.may | mine, open=base.open or text[0] in self.parameters, same=mine)
 
     def item(self, node: ir.Item) -> Made:

@@ -1,7 +1,7 @@
 """The explorer against PyTorch at length: ``python tests/flow/at_length.py KIND FIRST COUNT``.
 
-KIND is ``one`` or ``several`` (optimizers), ``pairs`` (of a right program and a faulty one, which ``--fix`` must bring
-back to the weights that were meant), or ``fixed`` (programs that ``--fix`` leaves without a finding run without misuse).
+KIND is ``one`` or ``several`` (optimizers), ``pairs`` (of a right program and a faulty one, which ``--fix`` must
+bring back to the weights that were meant), or ``fixed`` (what ``--fix`` leaves without a finding runs without misuse).
 The programs are those of the seeds FIRST to FIRST + COUNT - 1: what ran in parts ran as a whole.
 """
 
