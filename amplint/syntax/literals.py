@@ -7,8 +7,10 @@ from typing import Any
 import libcst as cst
 
 
-def value_of(node: cst.Integer | cst.Float | cst.Imaginary | cst.SimpleString) -> Any:
+def value_of(node: cst.Integer | cst.Float | cst.Imaginary | cst.SimpleString | cst.ConcatenatedString) -> Any:
     """What a literal stands for."""
+    if isinstance(node, cst.ConcatenatedString):
+        return node.evaluated_value
     text = node.value
     if isinstance(node, cst.Integer) and text.isdecimal() and text.isascii() and len(text) < 100:
         return int(text)
