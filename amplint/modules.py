@@ -7,16 +7,15 @@ folders around it, up to the one that holds the project. A name that could mean 
 from __future__ import annotations
 
 import os
-import sys
 from dataclasses import dataclass
 from functools import lru_cache
 
 from amplint.digest import digest
 from amplint.documents import DocumentError
 from amplint.documents.document import decoded
+from amplint.syntax.units import NEVER_LOCAL
 
 _PROJECT_FILES = ("pyproject.toml", "setup.py", "setup.cfg", ".git", ".hg")
-_NEVER_LOCAL = frozenset({"torch", "numpy", *sys.stdlib_module_names})
 LARGEST = 400_000
 """Bytes of a file beyond which nobody looks into it for another's sake."""
 
@@ -64,7 +63,7 @@ class Modules:
         level = len(dotted) - len(dotted.lstrip("."))
         parts = dotted[level:].split(".")
         folder = os.path.dirname(importer)
-        if not level and (parts[0] in _NEVER_LOCAL or (folder, parts[0]) in self._foreign):
+        if not level and (parts[0] in NEVER_LOCAL or (folder, parts[0]) in self._foreign):
             return None
         folders = [_above(folder, level - 1)] if level else self._folders(folder)
         found = {place: None for folder in folders for place in [self._place(folder, parts)] if place is not None}
@@ -98,11 +97,11 @@ class Modules:
             if not name.isidentifier():
                 break
             folder = os.path.join(folder, name)
-            if self._exists(folder + ".py"):
-                return folder + ".py", used
             package = os.path.join(folder, "__init__.py")
-            if self._exists(package):
+            if self._exists(package):  # comes before a module of the same name
                 found = package, used
+            elif self._exists(folder + ".py"):
+                return folder + ".py", used
             elif not os.path.isdir(folder):
                 break
         return found

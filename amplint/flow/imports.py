@@ -19,9 +19,10 @@ from amplint.flow.lowering import lower_into
 from amplint.modules import Modules, Source
 from amplint.syntax.names import Names
 from amplint.syntax.tree import InvalidSyntax, SyntaxTree
-from amplint.syntax.units import Units
+from amplint.syntax.units import Units, units_of
 
 _PROTOCOL = re.compile(r"GradScaler|\bunscale_|\.backward\(|clip_grad_|\.step\(|\.zero_grad\(|[sS]caler\.")
+_STAR = re.compile(r"\bimport\s*\*")
 MOST_FILES = 12
 """Files of a project that are looked into for one document."""
 
@@ -116,9 +117,13 @@ def _parsed(text: str) -> tuple[SyntaxTree, Names] | None:
 
 def _dotted_names(names: Names) -> Iterator[str]:
     """Every dotted name that a call of the document, or a base of a class of its, stands for by an import."""
+    text = names.tree.text
+    units = units_of(text, lambda _: True) if _STAR.search(text) else None
     for reference in names.references():
+        if units is not None and reference.value in units.unsure:
+            continue  # the star may have brought another
         binding = names.binding(reference)
-        if binding is None or not binding.imports or len(binding.qualified) != 1:
+        if binding is None or not binding.imports or binding.ambiguous:
             continue
         node: cst.BaseExpression = reference
         while True:

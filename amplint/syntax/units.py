@@ -9,9 +9,12 @@ import ast
 import functools
 import io
 import itertools
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 
+NEVER_LOCAL = frozenset({"torch", "numpy", *sys.stdlib_module_names})
+"""What no project has modules of its own in the name of."""
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
@@ -41,16 +44,18 @@ class Units:
             warnings.simplefilter("ignore")
             try:
                 tree = ast.parse(text)
+                bound = _Bound(tree)
             except (ValueError, RecursionError, MemoryError) as error:
                 raise SyntaxError(str(error)) from None
         self._lines = io.StringIO(text, newline="").readlines()  # rows as Python's parser counts them
         self.tree = tree
         self._used: dict[int, frozenset[str]] = {}
         self.definitions: dict[str, ast.stmt] = {}
-        """What each name is bound to: a definition, or the last assignment."""
+        """The definition or assignment that each name stands for; without those that may stand for something else."""
         self.imports: dict[str, str] = {}
         """The dotted name that each imported name stands for; a relative one begins with its dots."""
         self.import_statements: list[ast.Import | ast.ImportFrom] = []
+        self._bound = bound.names
         for statement in _outermost(tree.body):
             if isinstance(statement, (ast.Import, ast.ImportFrom)):
                 self.imports.update(imported_names(statement))
@@ -60,6 +65,12 @@ class Units:
             elif isinstance(statement, (ast.Assign, ast.AnnAssign)):
                 targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
                 self.definitions.update((t.id, statement) for t in targets if isinstance(t, ast.Name))
+        for name in bound.unsure & self.definitions.keys():
+            del self.definitions[name]
+        for name in bound.unsure & self.imports.keys():
+            del self.imports[name]
+        self.unsure = frozenset(bound.unsure)
+        """The names at the top of the text that may stand for more than one thing."""
 
     def needed_by(self, names: Iterable[str]) -> dict[str, ast.stmt]:
         """The definitions of ``names``, and of all that they use."""
@@ -100,18 +111,87 @@ class Units:
         """Every name that the text binds or reads anywhere."""
         found = {node.id for node in ast.walk(self.tree) if isinstance(node, ast.Name)}
         found.update(node.arg for node in ast.walk(self.tree) if isinstance(node, ast.arg))
-        return frozenset(found | self.definitions.keys() | self.imports.keys())
+        return frozenset(found | self._bound)
 
     @functools.cached_property
     def _starts(self) -> list[int]:
         return [0, *itertools.accumulate(len(line) for line in self._lines)]
 
     def only(self, units: Iterable[ast.stmt]) -> str:
-        """The text with nothing in it but the imports and ``units``."""
+        """The text with nothing in it but ``units`` and the imports whose names stand for nothing else."""
         kept: set[int] = set()
-        for unit in (*self.import_statements, *units):
+        imports = (s for s in self.import_statements if self.unsure.isdisjoint(name for name, _ in imported_names(s)))
+        for unit in (*imports, *units):
             kept.update(range(*_rows(unit)))
         return "".join(line if row in kept else "\n" for row, line in enumerate(self._lines))
+
+
+class _Bound(ast.NodeVisitor):
+    """The names that a module binds at its top, and those of them that may stand for more than one thing."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self.names: set[str] = set()
+        self.unsure: set[str] = set()
+        self._imports: dict[str, str] = {}
+        self.generic_visit(tree)
+
+    def bind(self, name: str, dotted: str | None = None) -> None:
+        if name in self.names and (dotted is None or self._imports.get(name) != dotted):
+            self.unsure.add(name)
+        self.names.add(name)
+        if dotted is not None:
+            self._imports[name] = dotted
+
+    def visit_Import(self, node: ast.Import) -> None:
+        for name, dotted in imported_names(node):
+            self.bind(name, dotted)
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        for name, dotted in imported_names(node):
+            if name == "*":  # may bind again what has been bound before, but hardly what comes from elsewhere
+                self.unsure |= {n for n in self.names if _is_of_project(self._imports.get(n, "."))}
+            else:
+                self.bind(name, dotted)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        if not any(_last_name(decorator) == "overload" for decorator in node.decorator_list):
+            self.bind(node.name)
+        self.visit_globals(node)
+
+    visit_AsyncFunctionDef = visit_FunctionDef
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        self.bind(node.name)
+        self.visit_globals(node)
+
+    def visit_globals(self, node: ast.AST) -> None:
+        """What a function or class binds at the top of the module."""
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.Global):
+                self.names.update(inner.names)
+                self.unsure.update(inner.names)
+
+    def visit_Lambda(self, node: ast.Lambda) -> None:
+        """A scope of its own."""
+
+    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = visit_Lambda  # type: ignore[assignment]
+
+    def visit_Name(self, node: ast.Name) -> None:
+        if not isinstance(node.ctx, ast.Load):
+            self.bind(node.id)
+
+    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> None:
+        if node.name:
+            self.bind(node.name)
+        self.generic_visit(node)
+
+
+def _is_of_project(dotted: str) -> bool:
+    return dotted.partition(".")[0] not in NEVER_LOCAL
+
+
+def _last_name(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def _outermost(body: list[ast.stmt]) -> Iterator[ast.stmt]:

@@ -227,3 +227,50 @@ class Trainer:
         return torch.norm(torch.stack([torch.norm(p.grad.detach()) for p in self.model.parameters()]))
 """
     assert places(found(tmp_path, text, helpers=HELPERS)) == [("AMP104", 19)]
+
+
+@pytest.mark.parametrize(
+    "imports",
+    [
+        "from helpers import clip\nclip = print",
+        "from helpers import clip\nif torch.cuda.is_available():\n    def clip(model, value): ...",
+        "from helpers import clip\nfor clip in (print,):\n    pass",
+        "from helpers import clip\ndef turn_off():\n    global clip\n    clip = print",
+        "from helpers import clip\nfrom others import *",
+        "try:\n    from helpers import clip\nexcept ImportError:\n    def clip(model, value): ...",
+        "try:\n    from fast import clip\nexcept ImportError:\n    from helpers import clip",
+    ],
+)
+def test_name_that_may_stand_for_something_else_is_unknown(tmp_path: Path, imports: str) -> None:
+    calls = "        clip(model, 1.0)\n        scaler.step(optimizer)\n        scaler.update()\n"
+    assert found(tmp_path, f"import torch\n{imports}\n{TRAIN}{calls}", helpers=HELPERS) == []
+
+
+@pytest.mark.parametrize(
+    "rebound",
+    [
+        "if torch.cuda.is_available():\n    def clip(model, value): ...\n",
+        "try:\n    from fast import clip\nexcept ImportError:\n    pass\n",
+        "clip, other = print, print\n",
+        "with torch.no_grad() as clip:\n    pass\n",
+        "from others import *\n",
+        "def turn_off():\n    global clip\n    clip = print\n",
+    ],
+)
+def test_helper_that_is_bound_again_is_unknown(tmp_path: Path, rebound: str) -> None:
+    calls = "        clip(model, 1.0)\n        scaler.step(optimizer)\n        scaler.update()\n"
+    text = f"import torch\nfrom helpers import clip\n{TRAIN}{calls}"
+    assert found(tmp_path, text, helpers=HELPERS + rebound) == []
+
+
+def test_package_comes_before_a_module_of_its_name(tmp_path: Path) -> None:
+    calls = "        clip(model, 1.0)\n        scaler.step(optimizer)\n        scaler.update()\n"
+    text = f"import torch\nfrom helpers import clip\n{TRAIN}{calls}"
+    (tmp_path / "helpers").mkdir()
+    (tmp_path / "helpers" / "__init__.py").write_text("def clip(model, value): ...\n")
+    assert found(tmp_path, text, helpers=HELPERS) == []
+
+
+def test_helper_nested_beyond_reading_is_unknown(tmp_path: Path) -> None:
+    text = f"import torch\nfrom helpers import clip\n{TRAIN}        scaler.step(optimizer)\n        scaler.update()\n"
+    assert found(tmp_path, text, helpers=HELPERS + "x = " + "-" * 5000 + "1\n") == []
