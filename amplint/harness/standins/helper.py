@@ -355,6 +355,9 @@ def _builtins(world: World) -> dict[str, Any]:
         return world.root("inside") if name in INSIDES or name.startswith("_si_") else getattr(value, name, *default)
 
     def numbers(*args: Any) -> Any:
+        known = [value._si_value if isinstance(value, StandIn) else value for value in args]
+        if None not in known:
+            return range(*known)
         if any(isinstance(value, StandIn) for value in args):
             start = args[0] if len(args) > 1 and isinstance(args[0], int) else 0
             return range(start, start + 1000)

@@ -157,7 +157,7 @@ class World:
 
     def length(self, value: StandIn) -> StandIn:
         """How many there are of ``value``, as far as conditions are concerned."""
-        return StandIn(self, ("len", value._si_key), "len")
+        return StandIn(self, ("len", value._si_key), "len", value=ITEMS)
 
     def attribute(self, base: StandIn, name: str) -> Any:
         """``base.name``, asked for the first time."""
@@ -208,7 +208,7 @@ class World:
         """A comparison: undecided, but for the first of counted numbers."""
         if left is right:
             return name in ("eq", "le", "ge")
-        if left._si_value is not None and type(right) is int and right == 0:
+        if left._si_value is not None and left._si_name != "len" and type(right) is int and right == 0:
             known = {"eq": left._si_value == 0, "ne": left._si_value != 0, "gt": left._si_value > 0}
             if name in known:
                 return known[name]
