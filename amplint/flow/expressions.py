@@ -98,6 +98,9 @@ class Expressions(ABC):
             if value.key in evidence.scalers:
                 return Scaler(value.key, None, built=False)
             if value.key in evidence.optimizers and not any(isinstance(held, Scaler) for held in value.holds):
+                given = {held.key for held in value.holds if isinstance(held, Optimizer)}
+                if given - {value.key}:  # the result of a call may be what the call was given
+                    self.machine.given_back.setdefault(value.key, set()).update(given)
                 return self.optimizer(Optimizer(value.key, built=False))
         elif isinstance(value, Optimizer):
             return self.optimizer(value)

@@ -117,6 +117,8 @@ class Machine:
     """What the parameters of each optimizer were got from."""
     networks: dict[Key, Networks] = field(default_factory=dict)
     """The modules whose parameters each optimizer was given, where its making was seen."""
+    given_back: dict[Key, set[Key]] = field(default_factory=dict)
+    """For an optimizer that came out of an unseen call: those that the call was given."""
     given: dict[Key, set[int]] = field(default_factory=dict)
     """The sites at which each optimizer is given to a scaler."""
     entered: set[int] = field(default_factory=set)
@@ -217,6 +219,8 @@ class Machine:
         """Whether what happens to the gradients of one optimizer may happen to those of another at the same time."""
         known, others = self.networks.get(one), self.networks.get(other)  # type: ignore[call-overload]
         if known is not None and others is not None and known.may_share(others):
+            return True
+        if other in self.given_back.get(one, ()) or one in self.given_back.get(other, ()):  # type: ignore[call-overload]
             return True
         return may_be_the_same(one, other)
 
