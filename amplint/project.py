@@ -24,6 +24,7 @@ from amplint.rule import TargetTorch
 if TYPE_CHECKING:
     from amplint.harness.standins.proof import Prover
 
+_GARBAGE_BYTES = 200_000  # of documents, after which their garbage is worth a look
 _POOL_BYTES = 300_000  # below that a process takes longer to start than the files to lint
 
 
@@ -308,6 +309,7 @@ def _do(task: _Task) -> _Done:
         return Problem(task.path, error.message), None
     except Exception as error:  # a fault of amplint's in one file must not cost the others their findings
         return Problem(task.path, f"amplint failed: {type(error).__name__}: {error}; please report it"), None
+    _collect_after(len(content))
     of_use = not (report.problems or report.healed or (task.fix and task.verify))
     entry = Entry(digest(content), report.findings, report.left, report.consulted) if of_use else None
     return replace(report, seconds=perf_counter() - start), entry
@@ -406,6 +408,20 @@ def collect_seldom() -> None:
     import gc
 
     gc.set_threshold(100_000, 20, 50)
+
+
+_due = 0
+
+
+def _collect_after(size: int) -> None:
+    """Look for the garbage of documents once they come to many bytes: it would pile up over a large project."""
+    global _due
+    _due += size
+    if _due > _GARBAGE_BYTES:
+        import gc
+
+        _due = 0
+        gc.collect()
 
 
 def _start_worker() -> None:

@@ -135,7 +135,9 @@ class Expressions(ABC):
             return self.binary(node, name, left, right, frame, state)
         return NUMBER if isinstance(node.operator, cst.FloorDivide) and not isinstance(left, Tensor) else UNKNOWN
 
-    def _literal(self, node: cst.Integer | cst.Float | cst.SimpleString, frame: Frame, state: State) -> Value:
+    def _literal(
+        self, node: cst.Integer | cst.Float | cst.SimpleString | cst.ConcatenatedString, frame: Frame, state: State
+    ) -> Value:
         return Constant(value_of(node))
 
     def _conditional(self, node: cst.IfExp, frame: Frame, state: State) -> Value:
