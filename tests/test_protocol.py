@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -138,3 +140,45 @@ def test_pytorch_raises_exactly_where_the_automaton_says(calls: list[str]) -> No
             assert said, f"PyTorch raised {error}"
             return
         assert not said - early, f"PyTorch took {call}"
+
+
+SEQUENCES = (Path(__file__).parent / "protocol_sequences.txt").read_text(encoding="utf-8").split("\n\n")
+"""Sequences of events, each with all that is said of it.
+
+An event is the word of its kind, its scaler as a capital, its optimizers, ``?`` where it is not certain, and its site
+if that is not its number. What is said: code, site, scaler, optimizer, the stage that lacks an update, the message and
+the causes.
+"""
+WITH_A_SCALER = {
+    *("new-scaler", "unscale", "scaler-step", "update", "scale", "rescale", "use-loss", "closure-step"),
+    *("wrong-argument", "retire"),
+}
+
+
+def spelled(words: str, number: int) -> Event:
+    kind, *rest = words.split()
+    scaler = next((word for word in rest if word.isupper()), "S" if kind in WITH_A_SCALER else None)
+    optimizers = next((word for word in rest if word.islower()), "")
+    site = next((int(word[1:]) for word in rest if word.startswith("@")), number)
+    return Event(EventKind(kind), site, scaler, tuple(optimizers), "?" not in rest)
+
+
+def said(violation: Violation) -> str:
+    stage = f" {violation.stage.value}" if violation.stage else ""
+    whose = f"{violation.scaler} {violation.optimizer}{stage}"
+    causes = "".join(f"; {cause.message} @{cause.site}" for cause in violation.causes)
+    return f"{violation.code} @{violation.site} {whose}: {violation.message}{causes}"
+
+
+def all_said(events: str) -> list[str]:
+    state, found = ProtocolState(), []
+    for number, words in enumerate(events.split(",")):
+        state, violations = advance(state, spelled(words, number))
+        found += map(said, violations)
+    return found
+
+
+@pytest.mark.parametrize("sequence", SEQUENCES, ids=lambda sequence: sequence.partition("\n")[0])
+def test_what_is_said_of_a_sequence(sequence: str) -> None:
+    events, *expected = sequence.splitlines()
+    assert all_said(events) == [line.strip() for line in expected]
