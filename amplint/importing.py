@@ -94,11 +94,12 @@ class Importing:
         return self._alone[path, rule.code]
 
     def _call(self, part: Part) -> tuple[Location, Location] | None:
-        """The first use that the document makes of what needs a part."""
+        """The first call, or else the first use, that the document makes of what needs a part."""
         units = Units(self._context.document.text)
-        used = [node for node in ast.walk(units.tree) if isinstance(node, ast.Name) and node.id in part.names]
+        names = (node for node in ast.walk(units.tree) if isinstance(node, ast.Name) and node.id in part.names)
+        used = [name for name in names if isinstance(name.ctx, ast.Load)]
         calls = {id(node.func): node for node in ast.walk(units.tree) if isinstance(node, ast.Call)}
-        for name in sorted(used, key=lambda name: (name.lineno, name.col_offset)):
+        for name in sorted(used, key=lambda name: (id(name) not in calls, name.lineno, name.col_offset)):
             node = calls.get(id(name), name)
             start = units.offset(node.lineno, node.col_offset)
             end = units.offset(node.end_lineno or node.lineno, node.end_col_offset or node.col_offset)

@@ -168,3 +168,12 @@ def test_merging_keeps_every_character_in_its_place(tmp_path: Path, newline: str
     rows = re.split(r"\r\n|\n", merged.text)
     assert rows[part.row - 1] == "def save_checkpoint(path, model, optimizer):"
     assert SAVER.split("\n")[part.first - 1] == rows[part.row - 1]
+
+
+def test_finding_stands_at_the_call(tmp_path: Path) -> None:
+    other = "from saver import save_checkpoint\n\n\nclass Hooks:\n    save_checkpoint = save_checkpoint\n"
+    text = TRAIN.format(imports=other, save='save_checkpoint("a.pt", model, optimizer)')
+    findings = found(tmp_path, text, saver=SAVER)
+    assert [text.splitlines()[finding.start.row - 1].strip() for finding in findings] == [
+        'save_checkpoint("a.pt", model, optimizer)'
+    ]
