@@ -225,9 +225,16 @@ class ProtocolState:
 Step = tuple[ProtocolState, tuple[Violation, ...]]
 
 
+def in_source_order(site: Key) -> tuple[int, int, str]:
+    """Sorts sites as they stand in the source, so that both drivers take the same of several marks."""
+    if isinstance(site, int):
+        return site, 0, ""
+    return getattr(site, "row", 0), getattr(site, "column", 0), repr(site)
+
+
 def surely(marks: frozenset[Mark], fits: Callable[[Mark], bool]) -> list[Mark]:
     """The marks that fit, if gradients of such a kind are surely there: one is certain, or there are no others."""
-    fitting = sorted((mark for mark in marks if fits(mark)), key=lambda mark: repr(mark.site))
+    fitting = sorted((mark for mark in marks if fits(mark)), key=lambda mark: in_source_order(mark.site))
     certain = [mark for mark in fitting if mark.certain]
     return certain or (fitting if len(fitting) == len(marks) else [])
 
@@ -551,7 +558,7 @@ def _bypassed(marks: frozenset[Mark], all_scaled: bool) -> Mark | None:
     suspects = [mark for mark in marks if mark.content in _BYPASS]
     others = [mark for mark in marks if mark.content not in _BYPASS and not (all_scaled and mark in UNSEEN)]
     sure = [mark for mark in suspects if mark.certain] or ([] if others else suspects)
-    return min(sure, key=lambda mark: (mark.content.value, repr(mark.site))) if sure else None
+    return min(sure, key=lambda mark: (mark.content.value, in_source_order(mark.site))) if sure else None
 
 
 def _update(state: ProtocolState, event: Event) -> Step:

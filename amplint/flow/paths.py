@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
@@ -245,7 +246,8 @@ class Path:
         if isinstance(value, Condition):
             return _DECIDE.get(value.tag, Path._decide_atom)(self, value)
         if isinstance(value, Unknown):
-            return False if self.facts.get(("none", value.key)) else self.facts.get(value.key)
+            known = False if self.facts.get(("none", value.key)) else self.facts.get(value.key)
+            return self._decide_first(value, Known(0), operator.ne) if known is None else known
         if isinstance(value, (Scaler, Optimizer)):
             is_none = self.decide(Condition("none", (value,)))
             return None if is_none is None else not is_none
@@ -284,7 +286,27 @@ class Path:
         if key_of(left) == key_of(right):
             return True
         known = self.facts.get(value.key)
+        if known is None:
+            known = self._decide_first(left, right, operator.eq)
         return self._decide_other_constant(value) if known is None and value.constant is not None else known
+
+    def _with_first(self, value: Value, truth: bool) -> Path:
+        """This path, with what the first iteration decides by itself told to the next."""
+        if isinstance(value, Condition) and value.tag == "not":
+            return self._with_first(value.parts[0], not truth)
+        parts = (value.key, *(spelled_out(part) for part in value.key[1:2] if isinstance(part, tuple)))
+        is_remainder = any(part[:2] == ("operation", "Modulo") for part in parts)
+        if not is_remainder or value.key in self.facts or not any(key[0] == FIRST for key in self.facts):
+            return self
+        return self.but(facts=self.facts.but(value.key, truth))
+
+    def _decide_first(self, left: Value, right: Value, compare: Callable[[Any, Any], Any]) -> bool | None:
+        """How two numbers compare in the first iteration of a loop over counts that begin at zero."""
+        zeros = {key[1].key for key in self.facts if key[0] == FIRST}
+        if not zeros:
+            return None
+        first, second = (_number(key_of(value), zeros) for value in (left, right))
+        return None if first is None or second is None else bool(compare(first, second))
 
     def _decide_other_constant(self, value: Condition) -> bool | None:
         """What equals one constant does not equal another."""
@@ -299,7 +321,8 @@ class Path:
                 return bool(left.value < right.value)
             except TypeError:
                 return None
-        return self.facts.get(value.key)
+        known = self.facts.get(value.key)
+        return self._decide_first(left, right, operator.lt) if known is None else known
 
     def _decide_atom(self, value: Condition) -> bool | None:
         return self.facts.get(value.key)
@@ -308,7 +331,7 @@ class Path:
         """The paths on which ``value`` turns out as ``truth``; none if that cannot be."""
         known = self.decide(value)
         if known is not None:
-            return [self] if known == truth else []
+            return [self._with_first(value, truth)] if known == truth else []
         if isinstance(value, Condition) and value.tag == "not":
             return self.assume(value.parts[0], not truth)
         if isinstance(value, Condition) and value.tag in ("and", "or"):
@@ -365,6 +388,8 @@ class Path:
 
         Of ``counts``, which go up by one from iteration to iteration, it says what their remainders tell of the next.
         """
+        if counts:
+            self = self._without_facts_of(FIRST)
         keys = frozenset(made)
         last = any(truth and _asks_for_last(key, keys) for key, truth in self.facts.items())
         path = self.doubted() if last else self
@@ -382,9 +407,13 @@ class Path:
         switches = frozenset((key, arm != (key in told)) for key, arm in self.switches)
         return self.but(facts=Frozen({**kept, **told}), switches=switches)
 
+    def first_iteration(self, counts: Iterable[Key]) -> Path:
+        """This path before a loop, in whose first iteration these counts are zero."""
+        return self.but(facts=Frozen({**self.facts, **{(FIRST, Next(key)): True for key in counts}}))
+
     def after_loop(self) -> Path:
         """This path after a loop, whose next iteration never comes."""
-        return self._without_facts_of(NEXT)
+        return self._without_facts_of(NEXT)._without_facts_of(FIRST)
 
     def latched(self, site: int, entered: bool) -> Path:
         """This path after a guard that lets a scaler be used once a turn: none passes by first, or enters twice."""
@@ -439,6 +468,7 @@ class Path:
 
 LATCH = "latch"
 NEXT = "next"
+FIRST = "first"
 _DOUBT: Key = ("doubt",)
 _DECIDE: dict[str, Callable[[Path, Condition], bool | None]] = {
     "not": Path._decide_not,
@@ -468,6 +498,33 @@ def _words(key: Any) -> Iterable[str]:
 def is_about_values(key: Key) -> bool:
     """Whether a condition looks at losses or gradients, which turn out one way or the other in every run."""
     return any(_VALUES.search(word) for word in _words(key))
+
+
+def _number(key: Key, zeros: set[Key]) -> int | None:
+    """The whole number that a value is where ``zeros`` are zero, if that can be worked out."""
+    if key in zeros:
+        return 0
+    key = spelled_out(key)
+    if key in zeros:
+        return 0
+    if key[:1] == ("const",):
+        return key[2] if key[1] == "int" else None
+    work = _ARITHMETIC.get(key[1]) if key[:1] == ("operation",) and len(key) == 4 else None
+    if work is None:
+        return None
+    first, second = _number(key[2], zeros), _number(key[3], zeros)
+    if first is None or second is None or (second == 0 and key[1] in ("Modulo", "FloorDivide")):
+        return None
+    return work(first, second)
+
+
+_ARITHMETIC: dict[str, Callable[[int, int], int]] = {
+    "Add": operator.add,
+    "Subtract": operator.sub,
+    "Multiply": operator.mul,
+    "Modulo": operator.mod,
+    "FloorDivide": operator.floordiv,
+}
 
 
 def _asks_for_last(key: Key, made: frozenset[Key]) -> bool:

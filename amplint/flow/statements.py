@@ -25,6 +25,7 @@ from amplint.flow.values import (
     Type,
     Unknown,
     Value,
+    begins_at_zero,
     is_count,
     is_made_in,
     key_of,
@@ -210,7 +211,9 @@ class Statements(Calls):
                 entered = (fresh.assume(source, True) or [fresh])[0]
             return [(self.bind(node.target, element, entered, frame), True), (before, False)]
 
-        return self.loop(enter, node, path, frame, node.runs, frozenset(filter(is_count, made)))
+        counts = frozenset(filter(is_count, made))
+        begun = path.first_iteration(filter(begins_at_zero, counts)) if counts else path
+        return self.loop(enter, node, begun, frame, node.runs, counts)
 
     def while_(self, node: ir.While, path: Path, frame: Frame) -> Ends:
         return self.loop(lambda before: self.branch(node.test, before, frame), node, path, frame)
@@ -252,7 +255,8 @@ class Statements(Calls):
                             pending.append(self.machine.renew(after.after_iteration(made, counts), made))
                             finished += pending[-1:] if runs else []
                         else:
-                            ends.append((Exit.NEXT if exit is Exit.BREAK else exit, after, value))
+                            left = Exit.NEXT if exit is Exit.BREAK else exit
+                            ends.append((left, after.after_loop() if counts else after, value))
             passed = False
         self.machine.remade.pop()
         self.machine.loops -= 1

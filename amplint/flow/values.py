@@ -301,6 +301,14 @@ def is_count(key: Key) -> bool:
     return source[:3] == ("call", ("import", ("builtins.range",)), "") and by_one
 
 
+def begins_at_zero(key: Key) -> bool:
+    """Whether a count is 0 in the first iteration: of ``range`` with an end alone."""
+    source = spelled_out(spelled_out(key)[1])
+    while source[:1] == ("variable",):
+        source = spelled_out(source[3])
+    return source[:1] == ("call",) and len(source) == 4
+
+
 def is_made_in(key: Any, frame: Key) -> bool:
     """Whether the value of ``key`` was constructed in ``frame``, or in a call that it made."""
     if not isinstance(key, tuple) or key[0] != "new":

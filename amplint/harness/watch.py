@@ -20,7 +20,7 @@ from amplint.harness.recorder import Observation, Recorder, Report
 from amplint.harness.regions import watch_regions, watch_schedules
 from amplint.harness.scalers import Scalers
 from amplint.harness.sites import Site, is_the_programs_own, user_site
-from amplint.protocol import EventKind
+from amplint.protocol import Content, EventKind
 
 __all__ = ["Observation", "Report", "watch"]
 
@@ -225,8 +225,12 @@ class _Watcher:
             self._send(EventKind.CLEAR_GRADS, user_site(), optimizers=emptied)
 
     def _notice_cleared(self, keys: list[int]) -> None:
-        """Gradients set to None by whatever means are gone."""
-        keys = [key for key in keys if self._recorder.state.marks(key)]
+        """Gradients set to None by whatever means are gone.
+
+        What the scaler holds for unscaled it will not unscale again, gone or never there: that stays as it is.
+        """
+        state = self._recorder.state
+        keys = [key for key in keys if any(mark.content is not Content.UNSCALED for mark in state.marks(key))]
         emptied = self._optimizers.emptied(keys)
         if emptied:
             self._send(EventKind.CLEAR_GRADS, optimizers=emptied)
