@@ -89,6 +89,18 @@ def test_explorer_and_watch_agree_about_several_optimizers(tmp_path: Path) -> No
     assert disagreements(15, tmp_path / "program.py", program_of_several) == []
 
 
+DISAGREED: dict[str, str] = {
+    part.partition("\n")[0]: part.partition("\n")[2]
+    for part in (Path(__file__).parent / "disagreements.txt").read_text().split("#### ")[1:]
+}
+"""Random programs about which the explorer and the watch once disagreed, by kind and seed."""
+
+
+@pytest.mark.parametrize("name", DISAGREED)
+def test_explorer_and_watch_agree_where_they_did_not(name: str, tmp_path: Path) -> None:
+    assert disagreements(1, tmp_path / "program.py", lambda seed: DISAGREED[name]) == []
+
+
 def still_wrong(count: int, path: Path) -> list[str]:
     """The faulty programs that ``--fix`` leaves without a finding and that misuse the scaler all the same."""
     wrong = []
