@@ -201,7 +201,7 @@ class _TerminationSignals:
 def _threads_of_the_script() -> list[threading.Thread]:
     """The threads that keep the process from ending."""
     own = (threading.main_thread(), threading.current_thread())
-    return [thread for thread in threading.enumerate() if not thread.daemon and thread not in own]
+    return [each for each in threading.enumerate() if each.is_alive() and not each.daemon and each not in own]
 
 
 def _needs_cuda(error: BaseException) -> bool:

@@ -6,6 +6,8 @@ import contextlib
 import importlib
 from collections.abc import Iterator
 
+import torch
+
 from amplint.harness import autocast, compilation, concurrency, cuda_queries, devices
 from amplint.harness.autocast_lists import AutocastListsMode
 from amplint.harness.patches import Patches
@@ -32,7 +34,7 @@ def virtual_cuda(*, mixed_precision: bool = True) -> Iterator[None]:
         concurrency.spread(patches, _modes, mixed_precision)
         _active += 1
         try:
-            with _modes():
+            with _regions_left_behind(), _modes():
                 yield
         finally:
             _active -= 1
@@ -41,6 +43,21 @@ def virtual_cuda(*, mixed_precision: bool = True) -> Iterator[None]:
 def is_active() -> bool:
     """Whether CUDA is stood in for now."""
     return _active > 0
+
+
+@contextlib.contextmanager
+def _regions_left_behind() -> Iterator[None]:
+    """End the regions of autocast that a program leaves open: one that fails on entering has switched it on already."""
+    if not hasattr(torch, "get_autocast_dtype"):  # torch 2.3
+        yield
+        return
+    before = {kind: (torch.is_autocast_enabled(kind), torch.get_autocast_dtype(kind)) for kind in ("cuda", "cpu")}
+    try:
+        yield
+    finally:
+        for kind, (enabled, dtype) in before.items():
+            torch.set_autocast_enabled(kind, enabled)
+            torch.set_autocast_dtype(kind, dtype)
 
 
 @contextlib.contextmanager

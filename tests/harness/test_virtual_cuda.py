@@ -286,6 +286,12 @@ def test_everything_is_restored(fails: bool) -> None:
     assert not torch.overrides._get_current_function_mode_stack()
 
 
+def test_region_that_fails_on_entering_is_not_left_behind() -> None:
+    with pytest.raises(TypeError), virtual_cuda(), torch.amp.autocast("cuda", False):
+        pass
+    assert not torch.is_autocast_enabled()
+
+
 @pytest.mark.usefixtures("cuda")
 def test_compiled_models_run_uncompiled_and_it_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
     model = nn.Linear(4, 2).cuda()
