@@ -91,6 +91,11 @@ class Analyses:
         self.modules = modules
         self._known: dict[str, Analysis] = {}
 
+    @cached_property
+    def of_merged(self) -> Analyses:
+        """Those of the document's texts with what they import behind them, in which there is nothing left to follow."""
+        return Analyses()
+
     def of(self, text: str) -> Analysis:
         """The analysis of ``text``."""
         analysis = self._known.pop(text, None) or Analysis(text, self.modules)

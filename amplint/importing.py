@@ -12,6 +12,7 @@ from amplint.documents import Document
 from amplint.findings import Finding, Location, Related
 from amplint.mentions import Mention, Mentions
 from amplint.merging import Merged, Part, merge
+from amplint.modules import Source
 from amplint.rule import Context, Rule
 from amplint.syntax.units import Units
 
@@ -59,7 +60,7 @@ class Importing:
         assert self._merged is not None
         context = self._context
         document = Document.from_source(context.document.filename, self._merged.text)
-        return Context(document, context.target_torch, Analyses(), offers_fixes=context.offers_fixes)
+        return Context(document, context.target_torch, context.analyses.of_merged, offers_fixes=context.offers_fixes)
 
     def _told(self, finding: Finding, merged: Merged) -> Finding:
         """The finding without edits of other files, and with the places in those that explain it."""
@@ -77,19 +78,20 @@ class Importing:
 
     def _elsewhere(self, place: Related, part: Part) -> Related:
         """A place of the merged text as one in the file that it comes from."""
-        there = Document.from_source(part.path, self._text(part.path))
-        start, end = (there.location_at(self._row(part, each), each.column) for each in (place.start, place.end))
-        return Related(place.message, start, end, part.path)
+        start, end = ((self._row(part, each), each.column) for each in (place.start, place.end))
+        return self._source(part.path).related(place.message, start, end)
 
-    def _text(self, path: str) -> str:
+    def _source(self, path: str) -> Source:
         modules = self._context.analyses.modules
         assert modules is not None
-        return modules.text(path)
+        return modules.source(path)
 
     def _rows_alone(self, path: str, rule: Rule) -> frozenset[int]:
         """The rows at which ``rule`` finds something in another file by itself."""
         if (path, rule.code) not in self._alone:
-            context = Context(Document.from_source(path, self._text(path)), self._context.target_torch, Analyses())
+            context = Context(
+                Document.from_source(path, self._source(path).text), self._context.target_torch, Analyses()
+            )
             self._alone[path, rule.code] = frozenset(finding.start.row for finding in type(rule)().check(context))
         return self._alone[path, rule.code]
 

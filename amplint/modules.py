@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from amplint.digest import digest
-from amplint.documents import DocumentError
+from amplint.documents import Document, DocumentError
 from amplint.documents.document import decoded
+from amplint.findings import Related
 from amplint.syntax.units import NEVER_LOCAL
 
 _PROJECT_FILES = ("pyproject.toml", "setup.py", "setup.cfg", ".git", ".hg")
@@ -26,6 +27,11 @@ class Source:
 
     path: str
     text: str
+
+    def related(self, message: str, start: tuple[int, int], end: tuple[int, int]) -> Related:
+        """What stands here between two places, each a row and a column, as what explains a finding of another file."""
+        document = Document.from_source(self.path, self.text)
+        return Related(message, document.location_at(*start), document.location_at(*end), self.path)
 
 
 class Modules:
@@ -75,10 +81,11 @@ class Modules:
         source = self._source(path)
         return None if source is None else (source, ".".join(parts[used:]))
 
-    def text(self, path: str) -> str:
-        """The text of a file that :meth:`find` has found."""
-        source = self._sources.get(path)
-        return "" if source is None else source.text
+    def source(self, path: str) -> Source:
+        """The file at a path that :meth:`find` has found."""
+        source = self._sources[path]
+        assert source is not None
+        return source
 
     def _folders(self, folder: str) -> list[str]:
         """Where Python may look for an absolute name: beside the script, and in the folders around it."""

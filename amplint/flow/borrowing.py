@@ -34,10 +34,10 @@ def settle(
         if found.call is None or not files.takes_part(violation):
             continue
         file = files.of(violation.site)
-        if file.path not in known:
-            known[file.path] = alone(file.text)
+        if file.source.path not in known:
+            known[file.source.path] = alone(file.source.text)
         place = files.related(violation.site, "it happens here")
-        if (violation.code, place.start.row) not in known[file.path]:
+        if (violation.code, place.start.row) not in known[file.source.path]:
             here = replace(found, violation=replace(violation, site=found.call), elsewhere=(place,))
             settled.append(files.explained(here))
     return settled
@@ -76,12 +76,10 @@ class _Files:
         """A site as a place in its file."""
         assert isinstance(site, int)
         file = self.of(site)
-        start, end = file.tree.span(self.program.sites[site])
-        whole = Document.from_source(file.path, file.text)
-        part = Document.from_source(file.path, file.tree.text)
-        places = (part.location(offset) for offset in (start, end))
-        first, last = (whole.location_at(place.row, place.column) for place in places)
-        return Related(message, first, last, file.path)
+        part = Document.from_source(file.source.path, file.tree.text)
+        places = (part.location(offset) for offset in file.tree.span(self.program.sites[site]))
+        start, end = ((place.row, place.column) for place in places)
+        return file.source.related(message, start, end)
 
     def explained(self, found: Found) -> Found:
         """The violation with those of its causes and decisions that stand in the document."""

@@ -55,7 +55,7 @@ class Linker:
             first_site = len(program.sites)
             tree = self.lowered(file, program)
             if tree is not None:
-                borrowed.append(ir.Borrowed(file.source.path, file.source.text, tree, first_site))
+                borrowed.append(ir.Borrowed(file.source, tree, first_site))
         for (number, dotted), (target, name) in self.links.items():
             definition = program.definition(target, name)
             if definition is not None:

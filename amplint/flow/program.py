@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
+from amplint.modules import Source
 from amplint.syntax.tree import SyntaxTree
 
 if TYPE_CHECKING:
@@ -377,10 +378,9 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Borrowed:
-    """What a program holds of another file: its text, the tree of the part lowered, and the first of its sites."""
+    """What a program holds of another file: the file, the tree of the part lowered, and the first of its sites."""
 
-    path: str
-    text: str
+    source: Source
     tree: SyntaxTree
     first_site: int
 
