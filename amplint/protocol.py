@@ -266,13 +266,15 @@ def _backward(state: ProtocolState, event: Event) -> Step:
     violations: list[Violation] = []
     violations += _runs_in_region(state, event)
     for optimizer in event.optimizers:
-        marks = state.marks(optimizer)
+        # where the learning rate was moved on before this backward, it was so for an earlier step
+        marks = frozenset(replace(mark, scheduled_at=None) for mark in state.marks(optimizer))
         wrong = (
             tuple(_accumulates_wrongly(marks, event, optimizer)) if event.certain and event.scaler is not None else ()
         )
         violations += wrong
         if any(violation.code == "AMP109" for violation in wrong):
-            continue  # as if it had come before the unscale_()
+            state = state.with_marks([optimizer], marks)  # as if it had come before the unscale_()
+            continue
         state = state.with_marks([optimizer], frozenset(m for m in marks if m.content not in _GONE) | {mark})
     for key, scaler in state.scalers.items():
         if any(not record.backward_since for record in scaler.records):
@@ -455,7 +457,7 @@ def _clears_before(marks: frozenset[Mark], event: Event, optimizer: Key) -> Iter
 
 def _schedules_before(marks: frozenset[Mark], event: Event, optimizer: Key) -> Iterable[Violation]:
     scheduled = {mark.scheduled_at for mark in marks - UNSEEN}
-    if len(scheduled) != 1 or None in scheduled:  # a backward since begins another count
+    if len(scheduled) != 1 or None in scheduled:
         return
     yield Violation(
         "AMP116",

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from amplint.flow import program as ir
-from amplint.flow.vocabulary import AUTOGRAD_BACKWARD, is_optimizer_class
+from amplint.flow.vocabulary import AUTOGRAD_BACKWARD, GRAD_SCALERS, is_optimizer_class, is_schedule_maker
 
 Text = tuple[str, ...]
 """A variable or an attribute of one, by its identifiers: ``("self", "net")``. ``("", "x")`` is what ``x`` was given."""
@@ -34,9 +34,13 @@ class Made:
     """The names of the one module that it is, or is a wrapper of."""
     passes: bool = False
     """Whether it is a function whose result is made of all that it is given."""
+    inert: bool = False
+    """Whether no module ever becomes a part of it."""
 
 
 NOTHING = Made()
+INERT = Made(inert=True)
+"""A scaler, an optimizer or a schedule: who is given one together with a module does not join the two."""
 Environment = dict[Text, Made]
 
 
@@ -372,7 +376,7 @@ class _Run:
         text = (node.id,)
         known = None if self.now is None or node.id in self.function.shared_names else self.now.get(text)
         if known is not None:
-            return replace(known, may=known.may | {text}, same=known.same | {text})
+            return _called(text, known)
         if node.external:
             return NOTHING
         passes = node.id in self.file.losses and node.id not in self.function.locals
@@ -384,7 +388,7 @@ class _Run:
             return NOTHING
         known = None if self.now is None else self.now.get(text)
         if known is not None:
-            return replace(known, may=known.may | {text}, same=known.same | {text})
+            return _called(text, known)
         base = self.value(node.base)
         if node.attr == "module":  # what a wrapper wraps
             return base
@@ -466,7 +470,7 @@ class _Run:
                 a for a, g in zip(args, node.args, strict=True) if g.keyword in (None, "params") and g.star != "**"
             ]
             self.note(node.site, first[0] if first else Made(open=True))
-            return NOTHING
+            return INERT
         if names:
             return self.call_imported(node, names, args)
         if isinstance(node.func, ir.Attribute):
@@ -486,6 +490,8 @@ class _Run:
         if names & AUTOGRAD_BACKWARD:
             self.note(node.site, args[0] if args and len(node.args) == 1 else Made(open=True))
             return NOTHING
+        if names <= GRAD_SCALERS or all(map(is_schedule_maker, names)):
+            return INERT
         if names <= _WRAPPERS and args:
             return args[0]
         if all(map(_is_loss, names)):
@@ -511,6 +517,8 @@ class _Run:
             return NOTHING
         if attr == "scale" and len(args) == 1:
             return args[0]
+        if receiver.inert:
+            return NOTHING
         if attr == "parameters" and not args:
             return Made(receiver.same, receiver.may, receiver.open)
         if attr in _NO_GRAPH:
@@ -605,6 +613,11 @@ def _combined(parts: Iterable[Made]) -> Made:
     )
 
 
+def _called(text: Text, known: Made) -> Made:
+    """What goes by the name ``text``."""
+    return known if known.inert else replace(known, may=known.may | {text}, same=known.same | {text})
+
+
 def _either(parts: list[Made]) -> Made:
     """What is one of ``parts``."""
     return Made(
@@ -613,6 +626,7 @@ def _either(parts: list[Made]) -> Made:
         any(part.open for part in parts),
         frozenset.intersection(*(part.same for part in parts)),
         all(part.passes for part in parts),
+        all(part.inert for part in parts),
     )
 
 
@@ -677,7 +691,7 @@ _PASSING = frozenset(
 _MAKERS = frozenset(
     """ones zeros full empty rand randn randint tensor arange linspace eye ones_like zeros_like full_like empty_like
     rand_like randn_like from_numpy as_tensor Tensor FloatTensor device no_grad manual_seed argmax isfinite isnan
-    autocast GradScaler is_available""".split()
+    autocast is_available""".split()
 )
 _WRAPPERS = frozenset(
     {
