@@ -188,19 +188,12 @@ class _Relevance:
         return any(isinstance(a.value, (ir.Name, ir.Attribute)) and _last(a.value) in self.scaled for a in node.args)
 
     def _scheduling(self) -> set[int]:
-        """The steps of schedules that a step of a scaler may follow: all others make no difference."""
-        found: set[int] = set()
-        for nodes in self.nodes.values():
-            later = False
-            for node in reversed(nodes):
-                if not isinstance(node, ir.Call):
-                    continue
-                if _called(node) == "step" and isinstance(node.func, ir.Attribute):
-                    if later and not node.args and _is_schedule(node.func):
-                        found.add(id(node))
-                    later = later or bool(node.args)
-                later = later or _called(node) in self.function_names
-        return found
+        """The steps of schedules: they make no difference where nothing is ever given to a scaler's step."""
+        calls = [node for node in self.all_nodes if isinstance(node, ir.Call) and isinstance(node.func, ir.Attribute)]
+        steps = [node for node in calls if node.func.attr == "step"]
+        if not any(node.args for node in steps):
+            return set()
+        return {id(node) for node in steps if not node.args and _is_schedule(node.func)}
 
     def _is_handed(self, node: ir.Call, objects: set[str] | None = None) -> bool:
         """Whether a call is given a scaler or an optimizer, or something that can reach one."""
