@@ -131,6 +131,16 @@ LOSSES = BINARY_LOSSES | frozenset(
     "multilabel_margin_loss hinge_embedding_loss cosine_embedding_loss triplet_margin_loss".split()
 )
 
+#: What puts a constant into a tensor: where it stands among the operands, the tensor being the first, and its keyword.
+FILLING = {
+    "masked_fill": (2, "value"),
+    "masked_fill_": (2, "value"),
+    "fill_": (1, "value"),
+    "index_fill": (3, "value"),
+    "index_fill_": (3, "value"),
+    "new_full": (2, "fill_value"),
+}
+
 
 def treatment(name: str) -> Treatment:
     """What CUDA autocast does with the operation of this name."""

@@ -189,8 +189,8 @@ class _Relevance:
 
     def _scheduling(self) -> set[int]:
         """The steps of schedules: they make no difference where nothing is ever given to a scaler's step."""
-        calls = [node for node in self.all_nodes if isinstance(node, ir.Call) and isinstance(node.func, ir.Attribute)]
-        steps = [node for node in calls if node.func.attr == "step"]
+        calls = [node for node in self.all_nodes if isinstance(node, ir.Call)]
+        steps = [node for node in calls if isinstance(node.func, ir.Attribute) and node.func.attr == "step"]
         if not any(node.args for node in steps):
             return set()
         return {id(node) for node in steps if not node.args and _is_schedule(node.func)}

@@ -13,32 +13,28 @@ import torch
 from amplint.harness import autocast_lists
 from amplint.harness.patches import Patches
 from amplint.harness.tensors import tensors_within
+from amplint.operators import FILLING
 
 Found = Callable[[str, str], None]
 
 LARGEST = torch.finfo(torch.float16).max
 
-# method of a tensor -> where the constant stands among its arguments, the tensor left out, and its keyword
-_FILLING = {
-    "masked_fill": (1, "value"),
-    "masked_fill_": (1, "value"),
-    "fill_": (0, "value"),
-    "index_fill": (2, "value"),
-    "index_fill_": (2, "value"),
-    "new_full": (1, "fill_value"),
-    "where": (1, "other"),
-    "__setitem__": (1, "value"),
-    **dict.fromkeys(("add", "add_", "sub", "sub_"), (0, "other")),
-    **dict.fromkeys(("__add__", "__radd__", "__iadd__", "__sub__", "__rsub__", "__isub__"), (0, "other")),
+# method of a tensor -> where the constant stands among its operands, the tensor included, and its keyword
+_CONSTANTS = {
+    **FILLING,
+    "where": (2, "other"),
+    "__setitem__": (2, "value"),
+    **dict.fromkeys(("add", "add_", "sub", "sub_"), (1, "other")),
+    **dict.fromkeys(("__add__", "__radd__", "__iadd__", "__sub__", "__rsub__", "__isub__"), (1, "other")),
 }
 
 
 def watch_operations(patches: Patches, found: Found) -> None:
     """Call ``found`` with a code and a message where such an operation is about to run."""
     importlib.import_module("torch._dynamo")  # PyTorch's first optimizer does, and catalogues functions by identity
-    for name, (position, keyword) in _FILLING.items():
+    for name, (position, keyword) in _CONSTANTS.items():
         method = getattr(torch.Tensor, name)
-        patches.set(torch.Tensor, name, _watched_method(method, position, keyword, found))
+        patches.set(torch.Tensor, name, _watched_method(method, position - 1, keyword, found))
     patches.set(torch, "where", _watched_where(torch.where, found))
 
     def refused() -> None:

@@ -35,12 +35,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from amplint.findings import Applicability, Finding, Fix, Severity
-from amplint.rule import Context, Rule
-from amplint.rules.numerics.mentions import HALF
+from amplint.findings import Applicability, Fix, Severity
+from amplint.operators import FILLING
+from amplint.rule import Context
+from amplint.rules.numerics.constants import HalfConstantRule
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -49,16 +49,10 @@ if TYPE_CHECKING:
 
 _LARGEST = 65504.0
 _LARGE = re.compile(r"\d[eE]\+?\d|\d[\d_]{4}|finfo|float_info|\*\*|<<")
-# where the constant stands among the arguments of the function, the tensor included, and its keyword
 _FILLING = {
-    "masked_fill": (2, "value"),
-    "masked_fill_": (2, "value"),
-    "fill_": (1, "value"),
+    **FILLING,
     "fill": (1, "value"),
-    "index_fill": (3, "value"),
-    "index_fill_": (3, "value"),
     "full_like": (1, "fill_value"),
-    "new_full": (2, "fill_value"),
     "new_tensor": (1, "data"),
     "pad": (3, "value"),
 }
@@ -66,7 +60,7 @@ _MADE = {"full": (1, "fill_value"), "tensor": (0, "data"), "as_tensor": (0, "dat
 _RAISING = {*_FILLING, "full"} - {"new_tensor"}
 
 
-class HalfOverflowConstant(Rule):
+class HalfOverflowConstant(HalfConstantRule):
     """A constant that float16 cannot hold."""
 
     code = "AMP401"
@@ -75,39 +69,18 @@ class HalfOverflowConstant(Rule):
     since = "0.1.0"
     summary = "a constant beyond 65504 put into a tensor that may be float16"
     fixable = "sometimes"
-    mentions = (b"autocast", b"torch.float16", b"torch.half", b".half(")
+    written = _LARGE
+    advice = "Use `torch.finfo(x.dtype).min` (or `.max`) of the tensor's own dtype."
+    no_fix_reason = "the constant, or a name of the tensor, is not at hand here"
 
-    def check(self, context: Context) -> Iterator[Finding]:
-        """Yield the constants' places."""
-        text = context.document.text
-        if "torch" not in text or not HALF.search(text) or not _LARGE.search(text):
-            return
-        seen: set[object] = set()
-        for use in context.precision.uses:
-            if use.node in seen:
-                continue
-            found = self._overflow(use)
-            if found is None or use.doubts(found[0]):
-                continue
-            tensor, value = found
-            seen.add(use.node)
-            outcome = (
-                "this raises a RuntimeError"
-                if use.name in _RAISING
-                else "this puts an infinity there, without an error"
-            )
-            fix = self._fix(context, use, value)
-            yield context.finding(
-                self,
-                use.node,
-                f"{value:g} is beyond 65504, the largest float16: {outcome}",
-                help="Use `torch.finfo(x.dtype).min` (or `.max`) of the tensor's own dtype.",
-                related=(context.related(tensor.origin, "this is float16"),) if tensor.origin is not None else (),
-                candidates=(fix,) if fix is not None else (),
-                no_fix_reason=None if fix else "the constant, or a name of the tensor, is not at hand here",
-            )
+    def message(self, use: Use, number: float) -> str:
+        """What becomes of the constant."""
+        raises = use.name in _RAISING
+        outcome = "this raises a RuntimeError" if raises else "this puts an infinity there, without an error"
+        return f"{number:g} is beyond 65504, the largest float16: {outcome}"
 
-    def _overflow(self, use: Use) -> tuple[Tensor, float] | None:
+    def met(self, use: Use) -> tuple[Tensor, float] | None:
+        """The float16 tensor and the constant that an operation brings together."""
         from amplint.precision import DType, Tensor
 
         operands = use.operands
@@ -154,7 +127,8 @@ class HalfOverflowConstant(Rule):
         cast = isinstance(tensor, Tensor) and tensor.entered is None
         return (tensor, value) if cast else (None, None)
 
-    def _fix(self, context: Context, use: Use, value: float) -> Fix | None:
+    def fix(self, context: Context, use: Use, number: float) -> Fix | None:
+        """The limit of the tensor's own dtype."""
         import libcst as cst
 
         from amplint.syntax.names import dotted_name
@@ -171,9 +145,11 @@ class HalfOverflowConstant(Rule):
         name = dotted_name(tensor) if isinstance(tensor, (cst.Name, cst.Attribute)) else None
         if place is None or name is None or place.value.lpar or not self._torch(context):
             return None
-        limit = "max" if value > 0 else "min"
+        limit = "max" if number > 0 else "min"
         edit = context.document.edit(*context.tree.span(place.value), f"torch.finfo({name}.dtype).{limit}")
-        return Fix(f"Use the {'largest' if value > 0 else 'lowest'} number of its dtype", (edit,), Applicability.UNSAFE)
+        return Fix(
+            f"Use the {'largest' if number > 0 else 'lowest'} number of its dtype", (edit,), Applicability.UNSAFE
+        )
 
     def _torch(self, context: Context) -> bool:
         binding = context.names.root.bindings.get("torch")

@@ -32,12 +32,10 @@ or an epsilon that float16 can hold, such as `1e-6`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from amplint.findings import Finding, Severity
-from amplint.rule import Context, Rule
-from amplint.rules.numerics.mentions import HALF
+from amplint.findings import Severity
+from amplint.rules.numerics.constants import HalfConstantRule
 
 if TYPE_CHECKING:
     from amplint.precision import Tensor, Use, Value
@@ -60,7 +58,7 @@ _BOUNDS = {
 }
 
 
-class HalfUnderflowEpsilon(Rule):
+class HalfUnderflowEpsilon(HalfConstantRule):
     """An epsilon that float16 rounds to zero."""
 
     code = "AMP402"
@@ -68,32 +66,16 @@ class HalfUnderflowEpsilon(Rule):
     severity = Severity.WARNING
     since = "0.1.0"
     summary = "an epsilon below 3e-8 in arithmetic on a tensor that may be float16, where it is zero"
-    mentions = (b"autocast", b"torch.float16", b"torch.half", b".half(")
+    written = _SMALL
+    advice = "Compute this on `.float()`, or use an epsilon of at least 6e-8."
+    no_fix_reason = "whether to compute in float32 or to use a larger epsilon cannot be seen"
 
-    def check(self, context: Context) -> Iterator[Finding]:
-        """Yield the epsilons' places."""
-        text = context.document.text
-        if "torch" not in text or not HALF.search(text) or not _SMALL.search(text):
-            return
-        seen: set[object] = set()
-        for use in context.precision.uses:
-            if use.node in seen:
-                continue
-            found = self._epsilon(use)
-            if found is None or use.doubts(found[0]):
-                continue
-            tensor, number = found
-            seen.add(use.node)
-            yield context.finding(
-                self,
-                use.node,
-                f"{number:g} is zero in float16: it guards nothing here",
-                help="Compute this on `.float()`, or use an epsilon of at least 6e-8.",
-                related=(context.related(tensor.origin, "this is float16"),) if tensor.origin is not None else (),
-                no_fix_reason="whether to compute in float32 or to use a larger epsilon cannot be seen",
-            )
+    def message(self, use: Use, number: float) -> str:
+        """What becomes of the constant."""
+        return f"{number:g} is zero in float16: it guards nothing here"
 
-    def _epsilon(self, use: Use) -> tuple[Tensor, float] | None:
+    def met(self, use: Use) -> tuple[Tensor, float] | None:
+        """The float16 tensor and the epsilon that an operation brings together."""
         from amplint.precision import Constant, Named, Tensor
 
         shift = 0 if isinstance(use.callee, Named) else 1
