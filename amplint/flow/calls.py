@@ -584,12 +584,16 @@ class Calls(Expressions):
         keywords = {**dict(routine.kwargs), **kwargs}
         if not function.touches and not function.returns_object:
             return [(path, self.opaque_result(("routine", function.name), given, keywords))]
+        if function.is_kept:
+            return [(self.machine.forget_all(path), self.opaque_result(("routine", function.name), given, keywords))]
         if function.is_generator:  # its body runs between what its caller does
             return [(self.machine.forget_all(path), Unknown(("call", GENERATOR, function.name, site)))]
         if frame.depth >= MAX_DEPTH or id(function) in frame.active:
             if id(function) not in frame.active:
                 self.machine.left.add(function.name)
             return self.unknown_call(NONE, given, keywords, site, path, function.name)
+        if function.is_replaced:
+            path = self.machine.forget_all(path)
         self.machine.entered.add(id(function))
         known = (id(function), site, frame.key, tuple(given), tuple(keywords.items()), path, self.machine.muted > 0)
         followed = self.machine.followed.get(known)
@@ -670,6 +674,8 @@ class Calls(Expressions):
             return [self.new_optimizer(Optimizer(key, holds=holds, networks=self.networks(site, path, frame)), path)]
         if kind == "scaler":  # a subclass keeps its own protocol
             return [(path, Unknown(("foreign", cls.definition.name)))]
+        if cls.definition.is_kept:
+            return [(path, self.opaque_result(("class", cls.definition.name), args, kwargs))]
         path = self.machine.renew(path, [key])
         instance = Instance(key, cls.definition)
         init = self.method(cls.definition, "__init__")

@@ -10,6 +10,7 @@ import libcst as cst
 
 from amplint.flow import program as ir
 from amplint.flow.vocabulary import AUTOCASTS, ERRORS_OF_MISUSE, NO_RETURN
+from amplint.syntax.decorators import keeps_what_it_makes
 from amplint.syntax.literals import value_of
 from amplint.syntax.names import Names
 from amplint.syntax.tree import SyntaxTree
@@ -217,7 +218,8 @@ class _Lowering:
     def class_definition(self, node: cst.ClassDef, out: list[ir.Statement]) -> None:
         name = node.name.value
         self.scope.bind(name)
-        lowered = ir.Class(name, [self.expression(base.value) for base in node.bases], home=self.home)
+        bases = [self.expression(base.value) for base in node.bases]
+        lowered = ir.Class(name, bases, is_kept=keeps_what_it_makes(node), home=self.home)
         self.classes.append(lowered)
         outer, self.scope = self.scope, _Scope(ir.Scope(self.scope.place.number, name), is_class=True)
         for statement in self.block(node.body.body):
@@ -263,6 +265,7 @@ class _Lowering:
             flags=self.scope.flags,
             returns_value=returns,
             region=region,
+            is_kept=isinstance(node, cst.FunctionDef) and keeps_what_it_makes(node),
             home=self.home,
         )
         self.scope = outer

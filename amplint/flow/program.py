@@ -352,6 +352,10 @@ class Function:
     returns_value: bool = False
     region: Region | None = None
     """The region of autocast that its body is."""
+    is_kept: bool = False
+    """Whether it may run once only, and all its calls come to what it made then."""
+    is_replaced: bool = False
+    """Whether a decorator puts another function in its place, one that deals with scalers itself."""
     home: int = 0
     """The number of its module: 0 is the document itself, the others are imported from the same project."""
 
@@ -364,6 +368,8 @@ class Class:
     body: list[Statement] = field(default_factory=list)
     assigned: dict[str, set[str]] = field(default_factory=dict)
     """Which methods assign each attribute of ``self``."""
+    is_kept: bool = False
+    """Whether all its calls may come to one object."""
     home: int = 0
 
 

@@ -93,6 +93,7 @@ class _Relevance:
         self.scaling_names: set[str] = set()
         self.scales_inside: dict[int, bool] = {}
         self._spread(program)
+        self._wrap(program)
         self.scaled = self._scaled()
         self.active = {id(node) for node in self.all_nodes if self._can_act(node) and self._is_active(node)}
         self.relevant = self._relevant()
@@ -108,7 +109,7 @@ class _Relevance:
     # which functions lead to calls of the protocol
 
     def touches(self, function: ir.Function) -> bool:
-        return any(id(node) in self.active for node in self.nodes[id(function)])
+        return function.is_replaced or any(id(node) in self.active for node in self.nodes[id(function)])
 
     def returns_object(self, function: ir.Function) -> bool:
         """Whether a function may return a scaler or an optimizer that it only looked up."""
@@ -143,6 +144,26 @@ class _Relevance:
                     if not own <= names and any(test(n) for n in inner):
                         names |= own
                         grew = True
+
+    def _wrap(self, program: ir.Program) -> None:
+        """Mark the functions that a decorator of the project replaces by one that deals with scalers itself."""
+        decorated = [function for function in self.functions if function.decorators]
+        if not decorated:
+            return
+        wrapping = {cls.name for cls in program.classes if any(self._touched(m) for m in cls.methods.values())}
+        for function in self.functions:
+            inner = [n.value if isinstance(n, ir.Define) else n for n in self.nodes[id(function)]]
+            if any(self._touched(closure.function) for closure in inner if isinstance(closure, ir.Closure)):
+                wrapping.add(function.name)
+        for function in decorated:
+            function.is_replaced = not wrapping.isdisjoint(name.rpartition(".")[2] for name in function.decorators)
+        replaced = {function.name for function in decorated if function.is_replaced}
+        if not replaced <= self.touching_names:
+            self.touching_names |= replaced
+            self._spread(program)
+
+    def _touched(self, function: ir.Function) -> bool:
+        return any(self._is_active(node) for node in self.acting[id(function)])
 
     def _can_act(self, node: Any) -> bool:
         """Whether a node is of a kind that can be active, whatever the names in it come to mean."""

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import libcst as cst
 
+from amplint.syntax.decorators import keeps_what_it_makes
 from amplint.training.origins import Member, Origin, Origins
 from amplint.training.places import Loop, Places
 
@@ -38,9 +39,17 @@ class Lifetimes:
             place = waiting.pop(0)
             yield place
             function = self.places.function_around(place)
-            if function is not None and function not in seen:
+            if function is not None and function not in seen and not self._runs_once(function):
                 seen.add(function)
                 waiting.extend(self.origins.callers(function))
+
+    def _runs_once(self, function: cst.CSTNode) -> bool:
+        """Whether calls of a function, or the making of its object, may come to what the first one made."""
+        owner = self.places.class_of(function)
+        makes_object = isinstance(function, cst.FunctionDef) and function.name.value == "__init__"
+        if owner is not None and makes_object and keeps_what_it_makes(owner):
+            return True
+        return isinstance(function, cst.FunctionDef) and keeps_what_it_makes(function)
 
     def runs_in(self, node: cst.CSTNode, loop: Loop) -> bool:
         """Whether ``node`` may run as part of ``loop``: as code in it or in a function called from there."""
