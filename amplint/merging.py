@@ -21,7 +21,7 @@ from amplint.syntax.units import Units, imported_names
 LONGEST = 60_000
 """Characters of other files that are looked at for one document."""
 _STEPS = 5
-_FROM = re.compile(r"^from[ \t]+(\.*\w[.\w]*)[ \t]+import\b", re.MULTILINE)
+_FROM = re.compile(r"(?:^|[;:])[ \t]*from[ \t]+(\.*\w[.\w]*)[ \t]+import\b", re.MULTILINE)
 _ANY = "_"
 
 
@@ -76,6 +76,7 @@ class _Merger:
     def __init__(self, text: str, units: Units, modules: Modules, matters: Callable[[str], bool]) -> None:
         self.text, self.units, self.modules, self.matters = text, units, modules, matters
         self.definitions = Definitions(modules, matters)
+        self.imports = units.all_imports()
         self.taken: dict[str, object] = dict.fromkeys(units.names, None)
         """What each name at the top of the merged text stands for; None for what the document itself binds."""
 
@@ -84,13 +85,13 @@ class _Merger:
         imports: dict[str, str] = {}
         sources: dict[tuple[str, str], tuple[str, int]] = {}
         needing: dict[tuple[str, str], list[str]] = {}
-        for statement in self.units.import_statements:
+        for statement in (*self.units.import_statements, *self.units.inner_import_statements):
             for alias, (name, dotted) in zip(statement.names, imported_names(statement), strict=True):
-                is_last = self.units.imports.get(name) == dotted and isinstance(statement, ast.ImportFrom)
-                bundle = self.bundle(dotted, name) if is_last else None
+                is_certain = isinstance(statement, ast.ImportFrom) and self.is_certain(name, dotted)
+                bundle = self.bundle(dotted, name) if is_certain else None
                 if bundle is None:
                     continue
-                self.blank(characters, statement, alias)
+                _blank(characters, self.units, statement, alias)
                 imports.update((other, where) for other, where in bundle.imports.items() if other not in self.taken)
                 sources.update(bundle.units)
                 self.taken.update(bundle.imports)
@@ -107,6 +108,13 @@ class _Merger:
             row += parts[-1].rows
         return Merged(text, len(self.text), tuple(parts))
 
+    def is_certain(self, name: str, dotted: str) -> bool:
+        """Whether a name that is imported as ``dotted`` stands for that definition wherever it is read."""
+        if name not in self.units.alternatives:
+            return self.imports.get(name) == dotted
+        found = [self.definitions.find(each) for each in self.units.alternatives[name]]
+        return len({each and (each.source.path, each.name) for each in found}) == 1 and None not in found
+
     def bundle(self, dotted: str, name: str) -> _Bundle | None:
         """What ``dotted`` needs to stand in the document as ``name``; None where that cannot be, or is of no use."""
         bundle = _Bundle()
@@ -119,7 +127,7 @@ class _Merger:
             if place[1] != name and not self.is_free(place[1], place):
                 return None
         for other, where in bundle.imports.items():
-            if other in names or not (self.units.imports.get(other) == where or self.is_free(other, where)):
+            if other in names or not (self.imports.get(other) == where or self.is_free(other, where)):
                 return None
         return bundle
 
@@ -139,44 +147,78 @@ class _Merger:
             if place in bundle.units:
                 continue
             text = units.source(unit)
-            text = re.sub(rf"\b{re.escape(rest)}\b", name, text) if rest != name else text
-            bundle.units[place] = (text if text.endswith("\n") else text + "\n", units.first_row(unit))
+            bundle.units[place] = (text, units.first_row(unit))
             bundle.matters = bundle.matters or self.matters(text)
             for other in units.used_in(unit) & units.imports.keys():
                 self.take_import(other, units.imports[other], source.path, bundle, steps)
+            inner = units.used_in(unit) & units.inner_imports.keys() if "import" in text else frozenset()
+            for other in inner:
+                if self.take_definition(other, units.inner_imports[other], source.path, bundle, steps):
+                    text = _without_import(text, units, unit, other)
+            text = re.sub(rf"\b{re.escape(rest)}\b", name, text) if rest != name else text
+            bundle.units[place] = (text if text.endswith("\n") else text + "\n", units.first_row(unit))
         return True
 
     def take_import(self, name: str, dotted: str, importer: str, bundle: _Bundle, steps: int) -> None:
         """What a definition imports: from the same project as a definition where that can be, else as it is."""
-        if self.modules.find(dotted, importer) is None:
-            if not dotted.startswith("."):
-                bundle.imports[name] = dotted
-            return
-        trial = _Bundle(dict(bundle.units), dict(bundle.imports), bundle.matters)
-        if self.collect(dotted, importer, name, trial, steps - 1):
-            bundle.units, bundle.imports, bundle.matters = trial.units, trial.imports, trial.matters
+        if self.modules.find(dotted, importer) is not None:
+            self.take_definition(name, dotted, importer, bundle, steps)
+        elif not dotted.startswith("."):
+            bundle.imports[name] = dotted
 
-    def blank(self, characters: list[str], statement: ast.Import | ast.ImportFrom, alias: ast.alias) -> None:
-        """Take one name out of an import, every other character staying at its place."""
-        start = self.units.offset(alias.lineno, alias.col_offset)
-        end = self.units.offset(alias.end_lineno or alias.lineno, alias.end_col_offset or alias.col_offset)
-        _clear(characters, start, end)
-        first = self.units.offset(statement.lineno, statement.col_offset)
-        last = self.units.offset(statement.end_lineno or statement.lineno, statement.end_col_offset or 0)
-        left = [a for a in statement.names if characters[self.units.offset(a.lineno, a.col_offset)] != " "]
-        if not left:
-            _clear(characters, first, last)
-            characters[first : first + 4] = "pass"
-            return
-        # one comma goes with the name: the one behind it, or else the one before
-        rest = "".join(characters[end:last])
-        behind = re.match(r"\s*(?:\\\r?\n\s*)?,", rest)
-        if behind:
-            characters[end + behind.end() - 1] = " "
-        else:
-            before = "".join(characters[first:start]).rfind(",")
-            if before >= 0:
-                characters[first + before] = " "
+    def take_definition(self, name: str, dotted: str, importer: str, bundle: _Bundle, steps: int) -> bool:
+        """Add what a definition imports from the same project; False where that cannot be."""
+        trial = _Bundle(dict(bundle.units), dict(bundle.imports), bundle.matters)
+        if not self.collect(dotted, importer, name, trial, steps - 1):
+            return False
+        bundle.units, bundle.imports, bundle.matters = trial.units, trial.imports, trial.matters
+        return True
+
+
+def _without_import(text: str, units: Units, unit: ast.stmt, name: str) -> str:
+    """The rows of a definition, in which ``name`` is not imported any more."""
+    characters = list(text)
+    for statement in ast.walk(unit):
+        if isinstance(statement, ast.ImportFrom):
+            for alias in statement.names:
+                if (alias.asname or alias.name) == name:
+                    _blank(characters, units, statement, alias, units.offset(units.first_row(unit), 0))
+    return "".join(characters)
+
+
+def _blank(
+    characters: list[str],
+    units: Units,
+    statement: ast.Import | ast.ImportFrom,
+    alias: ast.alias,
+    begin: int = 0,
+) -> None:
+    """Take one name out of an import, every other character staying at its place.
+
+    ``characters`` are those of the text from ``begin`` on.
+    """
+
+    def span(node: ast.stmt | ast.alias) -> tuple[int, int]:
+        start = units.offset(node.lineno, node.col_offset) - begin
+        return start, units.offset(node.end_lineno or node.lineno, node.end_col_offset or 0) - begin
+
+    start, end = span(alias)
+    _clear(characters, start, end)
+    first, last = span(statement)
+    left = [each for each in statement.names if characters[span(each)[0]] != " "]
+    if not left:
+        _clear(characters, first, last)
+        characters[first : first + 4] = "pass"
+        return
+    # one comma goes with the name: the one behind it, or else the one before
+    rest = "".join(characters[end:last])
+    behind = re.match(r"\s*(?:\\\r?\n\s*)?,", rest)
+    if behind:
+        characters[end + behind.end() - 1] = " "
+    else:
+        before = "".join(characters[first:start]).rfind(",")
+        if before >= 0:
+            characters[first + before] = " "
 
 
 def _clear(characters: list[str], start: int, end: int) -> None:

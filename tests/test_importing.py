@@ -177,3 +177,56 @@ def test_finding_stands_at_the_call(tmp_path: Path) -> None:
     assert [text.splitlines()[finding.start.row - 1].strip() for finding in findings] == [
         'save_checkpoint("a.pt", model, optimizer)'
     ]
+
+
+INNER = {
+    "in a function": "from saver import save_checkpoint",
+    "under a condition": "if torch.cuda.is_available():\n    from saver import save_checkpoint",
+    "in a try": "try:\n    from saver import save_checkpoint\nexcept ImportError:\n    pass",
+    "by two spellings": (
+        "try:\n    from .saver import save_checkpoint\nexcept ImportError:\n    from saver import save_checkpoint"
+    ),
+    "in a match": "match torch.__version__:\n    case '2':\n        from saver import save_checkpoint",
+}
+
+
+@pytest.mark.parametrize("imports", INNER.values(), ids=INNER)
+@pytest.mark.parametrize("place", ["top", "function"])
+def test_import_that_is_not_at_the_top(tmp_path: Path, imports: str, place: str) -> None:
+    text = TRAIN.format(imports=imports if place == "top" else "", save='save_checkpoint("a.pt", model, optimizer)')
+    if place == "function":
+        inside = "".join(f"    {line}\n" for line in imports.splitlines())
+        text = text.replace("    optimizer =", f"{inside}    optimizer =")
+    line = text[: text.index("save_checkpoint(")].count("\n") + 1
+    assert places(found(tmp_path, text, saver=SAVER)) == [("AMP115", line)]
+
+
+@pytest.mark.parametrize(
+    "imports",
+    [
+        "try:\n    from saver import save_checkpoint\nexcept ImportError:\n    save_checkpoint = print",
+        "try:\n    from saver import save_checkpoint\nexcept ImportError:\n    from other import save_checkpoint",
+        "try:\n    from saver import save_checkpoint\nexcept ImportError:\n    from foreign import save_checkpoint",
+        "if torch.cuda.is_available():\n    from saver import save_checkpoint\nelse:\n    def save_checkpoint(*x): ...",
+        "from saver import save_checkpoint\nmatch torch.__version__:\n    case save_checkpoint:\n        pass",
+    ],
+)
+def test_import_that_may_bring_something_else_stays_unknown(tmp_path: Path, imports: str) -> None:
+    text = TRAIN.format(imports=imports, save='save_checkpoint("a.pt", model, optimizer)')
+    assert found(tmp_path, text, saver=SAVER, other=WHOLE_SAVER) == []
+
+
+def test_name_that_one_function_imports_and_another_binds_stays_unknown(tmp_path: Path) -> None:
+    text = TRAIN.format(imports="", save='save_checkpoint("a.pt", model, optimizer)')
+    text = text.replace("    optimizer =", "    from saver import save_checkpoint\n    optimizer =")
+    assert len(found(tmp_path, text, saver=SAVER)) == 1
+    assert found(tmp_path, text + "\n\ndef other(save_checkpoint):\n    save_checkpoint()\n", saver=SAVER) == []
+
+
+def test_saver_that_imports_what_it_uses_where_it_uses_it(tmp_path: Path) -> None:
+    text = TRAIN.format(imports="from tools import save", save="save(model, optimizer)")
+    tools = "def save(model, optimizer):\n    from saver import other, save_checkpoint\n\n"
+    tools += '    save_checkpoint("a", model, optimizer)\n'
+    findings = found(tmp_path, text, saver=SAVER, tools=tools)
+    assert places(findings) == [("AMP115", 16)]
+    assert findings[0].related[0].filename == str(tmp_path / "saver.py") and findings[0].related[0].start.row == 5

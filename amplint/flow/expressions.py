@@ -145,12 +145,11 @@ class Expressions(ABC):
 
     def imported(self, names: frozenset[str], frame: Frame) -> Value:
         """What an import brings: a definition of the same project where that was found, else its dotted names."""
-        if len(names) == 1:
-            found = self.machine.program.links.get((frame.function.home, next(iter(names))))
-            if isinstance(found, ir.Function):
-                return Routine(found)
-            if isinstance(found, ir.Class):
-                return Type(found)
+        found = self.machine.program.linked(frame.function.home, names)
+        if isinstance(found, ir.Function):
+            return Routine(found)
+        if isinstance(found, ir.Class):
+            return Type(found)
         return Imported(names)
 
     def flag(self, function: ir.Function, name: str, value: Value) -> Value:

@@ -45,6 +45,9 @@ class Linker:
         self.files: dict[str, _File] = {}
         self.links: dict[tuple[int, str], tuple[int, str]] = {}
         """For a module's number and a dotted name in it, the module and the name that it stands for."""
+        self.aliases: set[tuple[int, str, str]] = set()
+        """For the number of a module of the project and a dotted name in it, a name by which it is called there."""
+        self._asked: set[tuple[int, str]] = set()
 
     def link(self, program: ir.Program, names: Names) -> list[ir.Borrowed]:
         """Lower into ``program`` what the document imports; the files that it came from, with their trees."""
@@ -61,29 +64,32 @@ class Linker:
             if definition is not None:
                 program.links[number, dotted] = definition
                 program.aliases.setdefault(definition.name, set()).add(dotted.rpartition(".")[2])
-        for imported in names.imports:
-            found = program.links.get((0, imported.qualified))
+        own = {(0, imported.qualified, imported.name) for imported in names.imports}
+        for number, dotted, name in sorted(own | self.aliases):
+            found = program.links.get((number, dotted))
             if found is not None:
-                program.aliases.setdefault(found.name, set()).add(imported.name)
+                program.aliases.setdefault(found.name, set()).add(name)
         return borrowed
 
-    def want(self, number: int, dotted: str, importer: str | None) -> None:
-        """Ask for what module ``number`` calls ``dotted``, and for the imports of what is found."""
-        if (number, dotted) in self.links:
-            return
+    def want(self, number: int, dotted: str, importer: str | None) -> bool:
+        """Ask for what module ``number`` calls ``dotted``, and for the imports of that; whether it is of use."""
+        if (number, dotted) in self._asked:
+            return (number, dotted) in self.links
+        self._asked.add((number, dotted))
         found = self.definitions.find(dotted, importer)
         file = None if found is None else self.file(found)
         if found is None or file is None:
-            return
-        name = found.name
-        needed = file.units.needed_by([name])
-        if not any(self.matters(file, unit) for unit in needed.values()):
-            return
-        self.links[number, dotted] = file.number, name
-        file.wanted.add(name)
-        for unit in needed.values():
-            for used in sorted(file.units.used_in(unit) & file.units.imports.keys()):
-                self.want(file.number, file.units.imports[used], file.source.path)
+            return False
+        needed = file.units.needed_by([found.name]).values()
+        imports = file.units.all_imports()
+        used = sorted({name for unit in needed for name in file.units.used_in(unit) & imports.keys()})
+        of_use = [name for name in used if self.want(file.number, imports[name], file.source.path)]
+        self.aliases |= {(file.number, imports[name], name) for name in of_use}
+        if not of_use and not any(self.matters(file, unit) for unit in needed):
+            return False
+        self.links[number, dotted] = file.number, found.name
+        file.wanted.add(found.name)
+        return True
 
     def matters(self, file: _File, unit: object) -> bool:
         """Whether a definition has to do with the protocol."""
@@ -92,7 +98,7 @@ class Linker:
     def file(self, found: Definition) -> _File | None:
         """The file in which a definition stands; None where too many have been looked into already."""
         path = found.source.path
-        if path not in self.files and len(self.files) < MOST_FILES:
+        if path not in self.files and sum(bool(file.wanted) for file in self.files.values()) < MOST_FILES:
             self.files[path] = _File(found.source, found.units, len(self.files) + 1)
         return self.files.get(path)
 
@@ -123,7 +129,7 @@ def _dotted_names(names: Names) -> Iterator[str]:
         if units is not None and reference.value in units.unsure:
             continue  # the star may have brought another
         binding = names.binding(reference)
-        if binding is None or not binding.imports or binding.ambiguous:
+        if binding is None or not binding.imports or binding.others:
             continue
         node: cst.BaseExpression = reference
         while True:

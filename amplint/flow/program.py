@@ -438,10 +438,15 @@ class Program:
                 found = statement.value
         return found.function if isinstance(found, Closure) else found
 
+    def linked(self, number: int, names: frozenset[str]) -> Function | Class | None:
+        """What all of these dotted names stand for in a module; None where they do not stand for the same."""
+        found = [self.links.get((number, name)) for name in names]
+        return found[0] if found and all(each is found[0] for each in found) else None
+
     def base(self, cls: Class, base: Expression) -> Class | None:
         """The class that one of the bases of ``cls`` is, where it is to be seen."""
         if isinstance(base, (Name, Attribute)) and base.external:
-            found = self.links.get((cls.home, next(iter(base.external)))) if len(base.external) == 1 else None
+            found = self.linked(cls.home, base.external)
             return found if isinstance(found, Class) else None
         if not isinstance(base, Name):
             return None

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 NEVER_LOCAL = frozenset({"torch", "numpy", *sys.stdlib_module_names})
 """What no project has modules of its own in the name of."""
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 LONGEST_TO_PASS_ON = 6_000
@@ -53,14 +54,16 @@ class Units:
         self.definitions: dict[str, ast.stmt] = {}
         """The definition or assignment that each name stands for; without those that may stand for something else."""
         self.imports: dict[str, str] = {}
-        """The dotted name that each imported name stands for; a relative one begins with its dots."""
+        """The dotted name that each name imported at the top stands for; a relative one begins with its dots."""
         self.import_statements: list[ast.Import | ast.ImportFrom] = []
+        """The imports at the top, be it under a condition or in a ``try``."""
         self._bound = bound.names
-        for statement in _outermost(tree.body):
+        for statement in _run_at_import(tree.body):
             if isinstance(statement, (ast.Import, ast.ImportFrom)):
                 self.imports.update(imported_names(statement))
                 self.import_statements.append(statement)
-            elif isinstance(statement, _Definition):
+        for statement in _outermost(tree.body):
+            if isinstance(statement, _Definition):
                 self.definitions[statement.name] = statement
             elif isinstance(statement, (ast.Assign, ast.AnnAssign)):
                 targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
@@ -69,8 +72,45 @@ class Units:
             del self.definitions[name]
         for name in bound.unsure & self.imports.keys():
             del self.imports[name]
+        self._alternatives = bound.alternatives()
         self.unsure = frozenset(bound.unsure)
         """The names at the top of the text that may stand for more than one thing."""
+
+    @functools.cached_property
+    def inner_imports(self) -> dict[str, str]:
+        """Names that functions import, and that stand for nothing else anywhere in the text."""
+        return {name: next(iter(dotted)) for name, dotted in self._inner.items() if len(dotted) == 1}
+
+    @functools.cached_property
+    def alternatives(self) -> dict[str, frozenset[str]]:
+        """The dotted names of each name that imports alone bind, and not all to the same."""
+        inner = {name: dotted for name, dotted in self._inner.items() if len(dotted) > 1}
+        return {**inner, **self._alternatives}
+
+    @functools.cached_property
+    def _inner(self) -> dict[str, frozenset[str]]:
+        """What the names that nothing but imports in functions bind stand for."""
+        meanings: dict[str, set[str]] = {}
+        otherwise = set(self._bound)
+        for node in ast.walk(self.tree):
+            for name, dotted in _bindings(node):
+                meanings.setdefault(name, set()).add(dotted or name)
+                if dotted is None:
+                    otherwise.add(name)
+        return {name: frozenset(dotted) for name, dotted in meanings.items() if name not in otherwise}
+
+    @functools.cached_property
+    def inner_import_statements(self) -> list[ast.Import | ast.ImportFrom]:
+        """The imports within functions and classes."""
+        return [
+            node
+            for node in ast.walk(self.tree)
+            if isinstance(node, (ast.Import, ast.ImportFrom)) and node not in self.import_statements
+        ]
+
+    def all_imports(self) -> dict[str, str]:
+        """What names stand for by imports, wherever those stand."""
+        return {**self.inner_imports, **self.imports}
 
     def needed_by(self, names: Iterable[str]) -> dict[str, ast.stmt]:
         """The definitions of ``names``, and of all that they use."""
@@ -120,10 +160,16 @@ class Units:
     def only(self, units: Iterable[ast.stmt]) -> str:
         """The text with nothing in it but ``units`` and the imports whose names stand for nothing else."""
         kept: set[int] = set()
-        imports = (s for s in self.import_statements if self.unsure.isdisjoint(name for name, _ in imported_names(s)))
-        for unit in (*imports, *units):
+        imports = [s for s in self.import_statements if self.unsure.isdisjoint(name for name, _ in imported_names(s))]
+        for unit in (*(each for each in imports if each.col_offset == 0), *units):
             kept.update(range(*_rows(unit)))
-        return "".join(line if row in kept else "\n" for row, line in enumerate(self._lines))
+        rows = {row: self._lines[row] for row in kept}
+        for statement in imports:
+            row = statement.lineno - 1
+            if row not in kept:  # taken out of what it stands in
+                code = ast.unparse(statement)
+                rows[row] = f"{rows[row].rstrip()}; {code}\n" if row in rows else f"{code}\n"
+        return "".join(rows.get(row, "\n") for row in range(len(self._lines)))
 
 
 class _Bound(ast.NodeVisitor):
@@ -133,14 +179,24 @@ class _Bound(ast.NodeVisitor):
         self.names: set[str] = set()
         self.unsure: set[str] = set()
         self._imports: dict[str, str] = {}
+        self._spellings: dict[str, set[str]] = {}
+        self._otherwise: set[str] = set()
         self.generic_visit(tree)
+
+    def alternatives(self) -> dict[str, frozenset[str]]:
+        """The dotted names of each name that imports alone bind, and not all to the same."""
+        found = {name: frozenset(dotted) for name, dotted in self._spellings.items() if len(dotted) > 1}
+        return {name: dotted for name, dotted in found.items() if name not in self._otherwise}
 
     def bind(self, name: str, dotted: str | None = None) -> None:
         if name in self.names and (dotted is None or self._imports.get(name) != dotted):
             self.unsure.add(name)
         self.names.add(name)
-        if dotted is not None:
+        if dotted is None:
+            self._otherwise.add(name)
+        else:
             self._imports[name] = dotted
+            self._spellings.setdefault(name, set()).add(dotted)
 
     def visit_Import(self, node: ast.Import) -> None:
         for name, dotted in imported_names(node):
@@ -149,7 +205,9 @@ class _Bound(ast.NodeVisitor):
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
         for name, dotted in imported_names(node):
             if name == "*":  # may bind again what has been bound before, but hardly what comes from elsewhere
-                self.unsure |= {n for n in self.names if _is_of_project(self._imports.get(n, "."))}
+                hidden = {n for n in self.names if _is_of_project(self._imports.get(n, "."))}
+                self.unsure |= hidden
+                self._otherwise |= hidden
             else:
                 self.bind(name, dotted)
 
@@ -170,6 +228,7 @@ class _Bound(ast.NodeVisitor):
             if isinstance(inner, ast.Global):
                 self.names.update(inner.names)
                 self.unsure.update(inner.names)
+                self._otherwise.update(inner.names)
 
     def visit_Lambda(self, node: ast.Lambda) -> None:
         """A scope of its own."""
@@ -180,9 +239,16 @@ class _Bound(ast.NodeVisitor):
         if not isinstance(node.ctx, ast.Load):
             self.bind(node.id)
 
-    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> None:
+    def visit_ExceptHandler(self, node: ast.ExceptHandler | ast.MatchAs | ast.MatchStar) -> None:
         if node.name:
             self.bind(node.name)
+        self.generic_visit(node)
+
+    visit_MatchAs = visit_MatchStar = visit_ExceptHandler
+
+    def visit_MatchMapping(self, node: ast.MatchMapping) -> None:
+        if node.rest:
+            self.bind(node.rest)
         self.generic_visit(node)
 
 
@@ -202,6 +268,31 @@ def _outermost(body: list[ast.stmt]) -> Iterator[ast.stmt]:
         if start >= last and statement.col_offset == 0:
             yield statement
         last = end
+
+
+def _run_at_import(body: Iterable[ast.AST]) -> Iterator[ast.stmt]:
+    """The statements that run, or may, when the module is imported: those of functions and classes do not count."""
+    for node in body:
+        if isinstance(node, ast.stmt):
+            yield node
+        if isinstance(node, (ast.stmt, ast.ExceptHandler, ast.match_case)) and not isinstance(node, _Definition):
+            yield from _run_at_import(ast.iter_child_nodes(node))
+
+
+def _bindings(node: ast.AST) -> Iterator[tuple[str, str | None]]:
+    """The names that a node binds, wherever it stands, with the dotted names of imports."""
+    if isinstance(node, (ast.Import, ast.ImportFrom)):
+        yield from imported_names(node)
+    elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+        yield node.id, None
+    elif isinstance(node, ast.arg):
+        yield node.arg, None
+    elif isinstance(node, (*_DEFINITIONS, ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:
+        yield node.name, None
+    elif isinstance(node, ast.MatchMapping) and node.rest:
+        yield node.rest, None
+    elif isinstance(node, (ast.Global, ast.Nonlocal)):
+        yield from ((name, None) for name in node.names)
 
 
 def _rows(statement: ast.stmt) -> tuple[int, int]:

@@ -274,3 +274,34 @@ def test_package_comes_before_a_module_of_its_name(tmp_path: Path) -> None:
 def test_helper_nested_beyond_reading_is_unknown(tmp_path: Path) -> None:
     text = f"import torch\nfrom helpers import clip\n{TRAIN}        scaler.step(optimizer)\n        scaler.update()\n"
     assert found(tmp_path, text, helpers=HELPERS + "x = " + "-" * 5000 + "1\n") == []
+
+
+@pytest.mark.parametrize(
+    ("top", "inside"),
+    [
+        ("", "    from helpers import clip\n"),
+        ("", "    from passing import clip\n"),
+        ("", "    from inner import clip\n"),
+        ("try:\n    from .helpers import clip\nexcept ImportError:\n    from helpers import clip\n", ""),
+        ("if torch:\n    from helpers import clip\n", ""),
+    ],
+)
+def test_import_that_is_not_at_the_top_is_followed(tmp_path: Path, top: str, inside: str) -> None:
+    text = (
+        f"import torch\n{top}{TRAIN}        clip(model, 1.0)\n        scaler.step(optimizer)\n        scaler.update()\n"
+    )
+    text = text.replace("    optimizer =", f"{inside}    optimizer =")
+    passing = "import torch\n\nif torch:\n    from helpers import clip\n"
+    inner = "def clip(model, value):\n    from helpers import clip as inner\n\n    inner(model, value)\n"
+    findings = found(tmp_path, text, helpers=HELPERS, passing=passing, inner=inner)
+    assert places(findings) == [("AMP103", text[: text.index(" clip(model")].count("\n") + 1)]
+
+
+def test_helper_that_imports_under_a_condition_is_followed(tmp_path: Path) -> None:
+    text = f"import torch\nfrom outer import outer\n{TRAIN}        outer(model)\n        scaler.step(optimizer)\n"
+    text += "        scaler.update()\n"
+    outer = "try:\n    import torch; from helpers import (\n        clip,\n    )\nexcept ImportError:\n    pass\n\n\n"
+    outer += "def outer(model):\n    clip(model, 1.0)\n"
+    assert places(found(tmp_path, text, helpers=HELPERS, outer=outer)) == [("AMP103", 10)]
+    outer = outer.replace("    pass", "    clip = print")
+    assert found(tmp_path, text, helpers=HELPERS, outer=outer) == []
