@@ -6,13 +6,18 @@ type and is none: a `torch.device`, a device with an index (`"cuda:0"`, `f"cuda:
 PyTorch does not know (`"gpu"`, `"CUDA"`).
 
 Names are followed to what is assigned to them, to annotations, to the functions of the file that return them and to the
-calls that pass them in. A name of which the file does not say what it holds is left alone.
+calls that pass them in. A name of which the file does not say what it holds is left alone. So is `str(device)` in a
+file that imports from its own project, where another file says which device it is.
+
+A device with an index is left alone where it does no harm: in `torch.autocast` where the lowest torch of the project is
+2.4, or where the file does not run with an older one, in the functions that read and set the state of autocast, and in
+`custom_fwd` without `cast_inputs`.
 
 ## Why is this bad?
 A `torch.device` raises `ValueError: Expected device_type of type str`, an unknown name a `RuntimeError`. A device with
 an index raises before PyTorch 2.4; since then it is accepted, but the checks for CUDA and for bfloat16 are skipped:
 `torch.autocast("cuda:0")` stays enabled on a machine without a GPU, where `torch.autocast("cuda")` warns and disables
-itself.
+itself. In `custom_fwd` with `cast_inputs` no tensor is of the type `"cuda:0"`, and none is cast.
 
 ## Example
 ```python
@@ -59,16 +64,19 @@ class BadDeviceType(Rule):
     def check(self, context: Context) -> Iterator[Finding]:
         """Yield the device types that are none."""
         from amplint.rules.migration.api import amp_names
-        from amplint.rules.migration.devices import Devices, device_argument
+        from amplint.rules.migration.devices import Devices, device_argument, takes_index
+        from amplint.rules.migration.newer import least_torch
 
         names = amp_names(context)
         devices: Devices | None = None
+        torch: tuple[int, int] | None = None
         for use in names.uses:
             argument = device_argument(use)
             if argument is None:
                 continue
-            devices = devices or Devices(names)
-            bad = devices.bad(argument)
+            if devices is None:
+                devices, torch = Devices(names), least_torch(context)
+            bad = devices.bad(argument, takes_index=takes_index(use, torch))
             if bad is not None:
                 fixes = (Fix("Give the device type", context.edits(bad.changes)),) if bad.changes else ()
                 yield context.finding(

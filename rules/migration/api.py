@@ -10,6 +10,7 @@ import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import PurePath
 
 import libcst as cst
 
@@ -21,6 +22,7 @@ from amplint.syntax.enclosing import expects_failure
 from amplint.syntax.gates import Gates
 from amplint.syntax.kinds import Kinds
 from amplint.syntax.names import Binding, Names, dotted_name, within
+from amplint.syntax.units import NEVER_LOCAL
 
 
 class Api(enum.Enum):
@@ -167,6 +169,7 @@ class AmpNames:
     def __init__(self, context: Context) -> None:
         self.names: Names = context.names
         self.tree = context.tree
+        self._folders = PurePath(context.document.filename).parts[:-1]
 
     @cached_property
     def kinds(self) -> Kinds:
@@ -177,6 +180,12 @@ class AmpNames:
     def gates(self) -> Gates:
         """The gates of the document."""
         return Gates(self.names)
+
+    @cached_property
+    def is_part_of_program(self) -> bool:
+        """Whether the document imports from its own project, where it is told what reaches its functions."""
+        folders = {*self._folders, ""} - NEVER_LOCAL  # a relative import begins with a dot
+        return any(imported.module.partition(".")[0] in folders for imported in self.names.imports)
 
     @cached_property
     def every(self) -> tuple[AmpUse, ...]:

@@ -11,6 +11,7 @@ from amplint.syntax.arguments import Change, outer_span, quoted
 from amplint.syntax.kinds import CONFIGURATION, DEVICE_TYPES, Kind, Value
 from amplint.syntax.names import dotted_name, within
 
+_TAKES_INDEX = (2, 4)
 _MEANT = {"gpu": "cuda", "gpus": "cuda", "cuda": "cuda", "cpu": "cpu", "mps": "mps", "xpu": "xpu"}
 
 
@@ -39,14 +40,33 @@ def device_argument(use: AmpUse) -> cst.BaseExpression | None:
     return argument.value if argument is not None and not argument.star else None
 
 
+def takes_index(use: AmpUse, torch: tuple[int, int] | None) -> bool:
+    """Whether a call, with the lowest ``torch`` that it meets, takes ``"cuda:0"`` for ``"cuda"`` without harm.
+
+    ``autocast`` raised before 2.4; the functions that read and set what it does are as young as that. To
+    ``cast_inputs`` no tensor is of such a type, and none is cast.
+    """
+    if use.member.api is Api.CUSTOM_FUNCTION:
+        return "cast_inputs" not in use.keywords and not use.starred
+    return use.member.api is not Api.AUTOCAST or (torch is not None and torch >= _TAKES_INDEX)
+
+
 class Devices:
     """Judges the device types of one document."""
 
     def __init__(self, names: AmpNames) -> None:
         self.amp, self.names, self.tree, self.kinds = names, names.names, names.tree, names.kinds
+        self._takes_index = False
 
-    def bad(self, node: cst.BaseExpression) -> BadDevice | None:
-        """What is wrong with ``node`` as a device type; None where nothing is for certain."""
+    def bad(self, node: cst.BaseExpression, *, takes_index: bool = False) -> BadDevice | None:
+        """What is wrong with ``node`` as a device type; None where nothing is for certain.
+
+        ``takes_index``: a device with an index does no harm.
+        """
+        self._takes_index = takes_index
+        return self._bad(node)
+
+    def _bad(self, node: cst.BaseExpression) -> BadDevice | None:
         if isinstance(node, cst.IfExp) and not self.kinds.narrows(node):
             return self._arms(node)
         if isinstance(node, (cst.SimpleString, cst.ConcatenatedString)):
@@ -58,7 +78,7 @@ class Devices:
         return self._value(node)
 
     def _arms(self, node: cst.IfExp) -> BadDevice | None:
-        found = [bad for arm in (node.body, node.orelse) if (bad := self.bad(arm)) is not None]
+        found = [bad for arm in (node.body, node.orelse) if (bad := self._bad(arm)) is not None]
         if not found:
             return None
         reason = next((bad.reason for bad in found if not bad.changes), None)
@@ -96,6 +116,8 @@ class Devices:
         meant = _MEANT.get(kind.lower()) or (kind if kind in DEVICE_TYPES else None)
         shown = text.replace("*", "...")
         if colon and kind in DEVICE_TYPES:
+            if self._takes_index:
+                return None, None
             return f'"{shown}" is a device with an index, and no device type', meant
         if meant is not None or kind.lower() in DEVICE_TYPES:
             return f'"{shown}" is no device type that PyTorch knows', meant
@@ -103,12 +125,16 @@ class Devices:
 
     def _as_string(self, node: cst.BaseExpression, inner: cst.BaseExpression) -> BadDevice | None:
         """``str(device)``: right only as long as the device has no index, as that of a tensor on a GPU does."""
+        if self._takes_index:
+            return None
         possible = self.kinds.possible(inner)
         texts = [value.text for value in possible.values]
         if all(text is not None and self._text(text)[0] is None for text in texts):
             return None
         if not possible.kinds <= {Kind.DEVICE, Kind.STRING, Kind.UNKNOWN}:
             return None
+        if not any(texts) and self.amp.is_part_of_program and not _is_of_tensor(inner):
+            return None  # which device it is, and whether with an index, is decided in another file
         certain = possible.certainly(Kind.DEVICE)
         if not certain and not self._may_have_index(inner, possible.values):
             return None
@@ -181,3 +207,11 @@ class Devices:
             return Change(*outer_span(self.tree, node), f"{code if plain else f'({code})'}.type")
         torch = self.amp.torch_seen_from(node)
         return Change(*outer_span(self.tree, node), f"{torch}.device({code}).type") if torch is not None else None
+
+
+def _is_of_tensor(node: cst.BaseExpression) -> bool:
+    """``x.device``, which has an index on every GPU."""
+    if not isinstance(node, cst.Attribute) or node.attr.value != "device":
+        return False
+    owner = (dotted_name(node.value) or "").rpartition(".")[2]
+    return owner not in ("self", "cls") and owner.lower() not in CONFIGURATION

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 import warnings
+from typing import Any
 
 import pytest
 import torch
@@ -148,3 +149,26 @@ def test_a_fix_may_bring_what_is_only_worth_knowing() -> None:
     assert found["AMP201"].fix is not None and found["AMP201"].fix.applicability is Applicability.SAFE
     after = Document("train.py", fixed(program))
     assert [finding.code for finding in Fixer(RULES, RULES).lint(after).findings] == ["AMP210"]
+
+
+@pytest.mark.parametrize(
+    ("cast_inputs", "dtypes"), [(None, {torch.bfloat16}), (torch.float32, {torch.bfloat16, torch.float32})]
+)
+def test_an_index_does_harm_to_custom_functions_that_cast_only(
+    cast_inputs: torch.dtype | None, dtypes: set[torch.dtype]
+) -> None:
+    """And none to the functions that read the state of autocast, nor, any more, to autocast itself."""
+    seen: set[torch.dtype] = set()
+    for device_type in ("cpu", "cpu:0"):
+
+        class Function(torch.autograd.Function):
+            @staticmethod
+            @torch.amp.custom_fwd(device_type=device_type, cast_inputs=cast_inputs)
+            def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+                seen.add(x.dtype)
+                return x * 2
+
+        with torch.autocast(device_type):
+            assert torch.is_autocast_enabled(device_type) and torch.get_autocast_dtype(device_type) == torch.bfloat16
+            Function.apply(torch.ones(2, 2, dtype=torch.bfloat16))
+    assert seen == dtypes
