@@ -107,3 +107,31 @@ def test_the_same_command_goes_on_where_it_ended(inside: Amplint, tmp_path: Path
     assert inside(*command).stdout == done.stdout
     assert inside("sweep", "nowhere", "--out", "other").returncode == 2
     assert inside("sweep", "code", "--out", "out", "--select", "AMP202").returncode == 2
+
+
+def test_a_repository_by_its_address_on_a_cluster_of_somebody_else(amplint: Amplint, tmp_path: Path) -> None:
+    from distributed import LocalCluster
+
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "r.py").write_text(OLD)
+    commit(tmp_path / "work")
+    here, nowhere = ((tmp_path / name).as_uri() for name in ("work", "nowhere"))
+    with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster:
+        address = ("--scheduler", cluster.scheduler_address, "--select", "AMP201")
+        done = amplint("sweep", here, "--out", "out", *address)
+        failed = amplint("sweep", nowhere, "--out", "other", *address)
+    assert (done.returncode, done.stdout, done.stderr) == (1, b"1 files, 1 findings, 0 problems: out\n", b"")
+    (row,) = rows(tmp_path / "out")
+    assert (row["source"], row["path"], row["row"], row["code"]) == (here, "r.py", 3, "AMP201")
+    assert (failed.returncode, failed.stdout) == (2, b"0 files, 0 findings, 1 problems: other\n")
+    (problem,) = rows(tmp_path / "other", "problems")
+    assert problem["source"] == nowhere and "could not be cloned" in problem["message"]
+
+
+def test_a_scheduler_that_is_not_there(amplint: Amplint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT", "1s")
+    (tmp_path / "code.py").write_text(OLD)
+    done = amplint("sweep", "code.py", "--out", "out", "--scheduler", "tcp://127.0.0.1:9")
+    assert done.returncode == 2
+    assert done.stderr.decode().splitlines()[-1].startswith("amplint: no Dask scheduler answers at tcp://127.0.0.1:9: ")
+    assert "Traceback" not in done.stderr.decode()

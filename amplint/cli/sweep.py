@@ -71,7 +71,14 @@ def sweep(
             print(f"\r{len(found) - len(due) + done}/{len(found)} batches", end="", file=sys.stderr, flush=True)
 
     if due:
-        with _client(scheduler, workers) as client:
+        try:
+            client = _client(scheduler, workers)
+        except (OSError, ValueError) as error:
+            if scheduler is None:
+                raise
+            print(f"amplint: no Dask scheduler answers at {harmless(f'{scheduler}: {error}')}", file=sys.stderr)
+            context.exit(2)
+        with client:
             run(client, due, wishes, store, tell)
         if shown:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
