@@ -57,9 +57,8 @@ def lint_source(
     torch that is none, :class:`amplint.UnreadableDocument` for a notebook that is none. Invalid syntax is a finding,
     AMP902.
     """
-    fixer = _fixer(_selection(select, ignore, extend_select), _target(target_torch))
     document = _document(source, filename)
-    result = fixer.lint(document)
+    result = _fixer(document, _selection(select, ignore, extend_select), _target(target_torch)).lint(document)
     return _outcome(document, result.findings, (), map(str, result.crashes))
 
 
@@ -78,8 +77,9 @@ def fix_source(
     Fixes that change numerics or structure are applied only with ``unsafe_fixes``. The rest is as for
     :func:`lint_source`.
     """
-    fixer = _fixer(_selection(select, ignore, extend_select), _target(target_torch))
-    fixed = fixer.fix(_document(source, filename), unsafe=unsafe_fixes)
+    document = _document(source, filename)
+    fixer = _fixer(document, _selection(select, ignore, extend_select), _target(target_torch))
+    fixed = fixer.fix(document, unsafe=unsafe_fixes)
     return _outcome(fixed.document, fixed.remaining.findings, fixed.healed, map(str, fixed.remaining.crashes))
 
 
@@ -138,9 +138,11 @@ def _document(source: str, filename: str) -> Document:
     return Document.from_source(filename, source)
 
 
-def _fixer(selection: Selection, target_torch: TargetTorch | None) -> Fixer:
+def _fixer(document: Document, selection: Selection, target_torch: TargetTorch | None) -> Fixer:
+    from amplint.config.requirements import torch_of
+
     registry = installed()
-    return Fixer(select_rules(registry, (selection,)), registry.rules, target_torch)
+    return Fixer(select_rules(registry, (selection,)), registry.rules, torch_of(document.text, target_torch))
 
 
 def _selection(select: Iterable[str] | None, ignore: Iterable[str], extend_select: Iterable[str]) -> Selection:

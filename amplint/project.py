@@ -316,13 +316,15 @@ def _do(task: _Task) -> _Done:
 
 
 def _treat(document: Document, task: _Task) -> Report:
+    from amplint.config.requirements import torch_of
     from amplint.fixer import Fixer
 
     registered = installed().rules
     selected = [rule for rule in registered if rule.code in task.codes]
     prover = _prover() if task.fix and task.verify else None
     object_to = prover.object_to if prover else None
-    fixer = Fixer(selected, registered, task.target_torch, fixable=task.fixable, object_to=object_to)
+    target = torch_of(document.text, task.target_torch)
+    fixer = Fixer(selected, registered, target, fixable=task.fixable, object_to=object_to)
     if not task.fix:
         result = fixer.lint(document)
         return Report(

@@ -27,10 +27,14 @@ if TYPE_CHECKING:  # LibCST is imported only when a document needs a tree
 
 @dataclass(frozen=True, slots=True)
 class TargetTorch:
-    """The lowest torch that a project supports, and where that was read, in words for a message."""
+    """The lowest torch that a project supports, and where that was read, in words for a message.
+
+    It is ``configured`` where somebody told amplint so.
+    """
 
     version: tuple[int, int]
     source: str
+    configured: bool = False
 
     def __str__(self) -> str:
         return ".".join(map(str, self.version))

@@ -7,7 +7,9 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 
+from amplint.config.requirements import torch_of
 from amplint.discovery import Problem
+from amplint.documents import Document, DocumentError
 from amplint.output.style import harmless, shown_path
 from amplint.project import Project
 from amplint.registry import installed
@@ -37,7 +39,7 @@ def print_settings(project: Project, paths: Sequence[str]) -> int:
     print(f"# settings of {shown_path(first)}")
     for source in settings.sources:
         print(f"# from {shown_path(source)}")
-    target = project.target_torch(folder)
+    target = torch_of(_text_or_nothing(first), project.target_torch(folder))
     if target is not None:
         print(f"# target-torch is from {target.source}")
     print(f"select = {_list(sorted(project.codes(first, settings)))}")
@@ -63,6 +65,13 @@ def print_settings(project: Project, paths: Sequence[str]) -> int:
             pattern = ("!" if ignore.negated else "") + ignore.patterns.patterns[0]
             print(f"{json.dumps(pattern)} = {_list(ignore.selectors)}")
     return 0
+
+
+def _text_or_nothing(path: str) -> str:
+    try:
+        return Document.read(path).text
+    except DocumentError:
+        return ""
 
 
 def _list(words: Iterable[str]) -> str:

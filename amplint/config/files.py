@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from amplint.config.keys import ConfigError, Layer, read_layer
 from amplint.config.settings import Settings
+from amplint.config.toml import parse_toml
 from amplint.documents import read_regular_file
 from amplint.registry import Registry
 from amplint.rule import TargetTorch
@@ -89,7 +89,7 @@ def inline_layer(text: str, registry: Registry) -> Layer:
 
     Raises :class:`ConfigError`.
     """
-    table = _parse(text, "--config")
+    table = parse_toml(text, "--config")
     return read_layer(table, registry, folder=os.getcwd(), source=None, place=lambda key: "--config")
 
 
@@ -106,7 +106,7 @@ def _layers(
 ) -> tuple[Layer, ...] | None:
     """The layers of the file at ``path``, what it extends first; None where it does not speak to amplint."""
     text = _read(path)
-    table: Any = _parse(text, path)
+    table: Any = parse_toml(text, path)
     prefix: tuple[str, ...] = ()
     if os.path.basename(path) == _PYPROJECT:
         prefix = ("tool", "amplint")
@@ -148,22 +148,10 @@ def _read(path: str) -> str:
         raise ConfigError(f"{path}: not valid TOML: {error}") from None
 
 
-def _parse(text: str, place: str) -> Mapping[str, Any]:
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
-
-    try:
-        return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ConfigError(f"{place}: not valid TOML: {error}") from None
-
-
 def _toml_or_nothing(path: str) -> Mapping[str, Any]:
     """A file that does not speak to amplint is not amplint's to complain about: a template, say."""
     try:
-        return _parse(_read(path), path) if os.path.isfile(path) else {}
+        return parse_toml(_read(path), path) if os.path.isfile(path) else {}
     except ConfigError:
         return {}
 

@@ -37,7 +37,7 @@ def parse_target_torch(text: str, source: str) -> TargetTorch:
     match = re.fullmatch(r"\s*(\d+)\.(\d+)(\.\d+)*([+.a-z]\w*)?\s*", text)
     if not match:
         raise ValueError(f"{text!r} is not a version of torch such as '2.1'")
-    return TargetTorch((int(match[1]), int(match[2])), source)
+    return TargetTorch((int(match[1]), int(match[2])), source, configured=True)
 
 
 class Wrong(Exception):

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from amplint.config.keys import ConfigError
+from amplint.config.toml import parse_toml
 from amplint.documents import read_regular_file
 from amplint.rule import TargetTorch
 
@@ -16,8 +18,31 @@ if TYPE_CHECKING:
 Bound: TypeAlias = tuple[int, int] | None
 """The lowest version that one requirement on torch admits; None where it admits any."""
 
+_SCRIPT = re.compile(r"^# /// script$\n((?:^#(?:| .*)$\n)+)^# ///$", re.MULTILINE)
 _CONTINUED = re.compile(r"\\\r?\n")
 _REQUIREMENTS = re.compile(r"requirements[^/]*\.(txt|in)\Z")
+
+
+def torch_of(text: str, project: TargetTorch | None) -> TargetTorch | None:
+    """The lowest torch that a file meets: as configured, as it says itself, or else that of its project."""
+    if project is not None and project.configured:
+        return project
+    return of_script(text) or project
+
+
+def of_script(text: str) -> TargetTorch | None:
+    """The lowest torch that the dependencies in a script's own metadata admit, a comment as of PEP 723."""
+    if "# /// script" not in text or "torch" not in text:
+        return None
+    blocks = _SCRIPT.findall(text.replace("\r\n", "\n").replace("\r", "\n"))
+    if len(blocks) != 1:
+        return None  # several are an error, says the standard
+    table = "".join(line[2:] or "\n" for line in blocks[0].splitlines(keepends=True))
+    try:
+        bounds = _bounds(parse_toml(table, "script").get("dependencies"))
+    except ConfigError:
+        return None
+    return _lowest(bounds, "`dependencies` of the script itself") if bounds else None
 
 
 def required_torch(folder: str, pyproject: Mapping[str, Any]) -> TargetTorch | None:

@@ -12,8 +12,9 @@ Finds AMP names that the lowest torch of the project lacks, outside of a gate th
 | `torch.get_autocast_dtype`, `torch.set_autocast_dtype` | 2.4 |
 | `torch.is_autocast_enabled(device_type)`, `torch.set_autocast_enabled(device_type, enabled)` | 2.4 |
 
-The lowest torch is read from `--target-torch`, from `target-torch` in `[tool.amplint]`, or from what the project
-requires in pyproject.toml, setup.cfg or its requirements files. Where none of them says, nothing is found.
+The lowest torch is read from `--target-torch`, from `target-torch` in `[tool.amplint]`, from the dependencies in a
+script's own metadata (`# /// script`), or from what the project requires in pyproject.toml, setup.cfg or its
+requirements files. Where none of them says, nothing is found.
 
 A gate is a `try` that catches what is missing, a test for the name (`hasattr(torch.amp, "GradScaler")`) or for a
 version that has it, around the use or left before it. A test that an older torch passes as well is none:
