@@ -493,7 +493,7 @@ class Calls(Expressions):
                 return self.instance_method(stand_in, attr, args, kwargs, site, path, frame)
             path = self.hold(receiver, [*args, *kwargs.values()], path)
             if attr in ("values", "items", "keys") and not args and not kwargs:
-                return [(path, Unknown(("call", receiver.key, attr), receiver.holds))]
+                return [(path, self.column(receiver, attr))]
             if attr in MUTATORS:
                 path = path.forget_facts([receiver.key])
             if attr == "scale" and len(args) == 1 and not kwargs:
@@ -524,6 +524,12 @@ class Calls(Expressions):
             evidence.note_plain_backward()
             path = self.machine.forget_gradients(path)
         return self.unknown_call(receiver, args, kwargs, site, path, attr)
+
+    def column(self, table: Unknown, attr: str) -> Value:
+        """What goes over a dict of unknown making: its ``items`` are its keys, with what its ``values`` are."""
+        if attr != "items":
+            return Unknown(("call", table.key, attr), table.holds)
+        return Several(Items(tuple(self.elements(self.column(table, part))[1][0] for part in ("keys", "values"))))
 
     # functions
 

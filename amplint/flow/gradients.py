@@ -65,7 +65,7 @@ class _Finder:
         """Names of gradients."""
         self.scales: set[str] = set()
         """Names of numbers made from a scaler's scale."""
-        assigned = [n for n in nodes if isinstance(n, (ir.Assign, ir.For, ir.Each))]
+        assigned = [*ir.bindings(nodes), *(n for n in nodes if isinstance(n, (ir.For, ir.Each)))]
         self.own: set[str] = set()
         """Names of parameters: what loops over ``parameters()`` bind."""
         for node in assigned:

@@ -6,7 +6,7 @@ it in source order; the program maps sites back to syntax nodes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -477,6 +477,17 @@ def _add_nodes(values: list[Any] | tuple[Any, ...], found: list[Any]) -> None:
             found.append(value)
         elif kind is list or kind is tuple:
             _add_nodes(value, found)
+
+
+def bindings(nodes: Iterable[Any]) -> list[Assign]:
+    """The assignments among ``nodes``, those that stand within expressions too: ``(name := value)``."""
+    found = []
+    for node in nodes:
+        if isinstance(node, Assign):
+            found.append(node)
+        elif isinstance(node, Bind):
+            found.append(Assign([Name(node.name)], node.value))
+    return found
 
 
 _FIELDS: dict[type, tuple[str, ...]] = {

@@ -76,6 +76,7 @@ class _Relevance:
         self.all_nodes = [n for nodes in self.nodes.values() for n in nodes]
         for cls in program.classes:
             self.all_nodes += [n for s in cls.body for n in ir.walk(s)]
+        self.bindings = ir.bindings(self.all_nodes)
         names = {function.name for function in program.functions}
         self.function_names = names.union(*(self.aliases.get(name, ()) for name in names))
         self.objects = self._objects()
@@ -97,6 +98,7 @@ class _Relevance:
         self.scaled = self._scaled()
         self.active = {id(node) for node in self.all_nodes if self._can_act(node) and self._is_active(node)}
         self.relevant = self._relevant()
+        self.active |= {id(n) for n in self.all_nodes if isinstance(n, ir.Bind) and n.name in self.relevant}
 
     def called(self) -> dict[str, frozenset[str]]:
         """The methods that are called on what goes by each identifier."""
@@ -121,7 +123,7 @@ class _Relevance:
 
     def _spread(self, program: ir.Program) -> None:
         owners = {id(m): c.name for c in program.classes for m in c.methods.values()}
-        assigned = [n for n in self.all_nodes if isinstance(n, ir.Assign) and _has_closure(n.value)]
+        assigned = [n for n in self.bindings if _has_closure(n.value)]
         self.assigned_functions = {e for n in assigned for t in n.targets if t is not None for e in self._ends(t)} - {
             ""
         }
@@ -366,13 +368,13 @@ class _Relevance:
         for method, call in methods:
             if method.attr in ("step", "unscale_") and _last(method.base) in found:
                 found.update(_last(argument.value) for argument in call.args[:1])
-        for node in self.all_nodes:
-            if isinstance(node, ir.Assign) and _builds(node.value):
+        for node in self.bindings:
+            if _builds(node.value):
                 ends = set().union(*(self._ends(target) for target in node.targets if target is not None))
                 found |= ends
                 if any(isinstance(n, ir.Call) and n.func_externals() & GRAD_SCALERS for n in ir.walk(node.value)):
                     scalers |= ends
-        assigned = [node for node in self.all_nodes if isinstance(node, ir.Assign)]
+        assigned = self.bindings
         handed_on = [pair for node in self.all_nodes for pair in self._hands_on(node)]
         grew = True
         while grew:
@@ -409,11 +411,11 @@ class _Relevance:
         relevant = self.objects | self.scaled | self.holders | self.assigned_functions
         assigned: list[tuple[set[str], set[str]]] = []  # what depends on what, where it matters
         undecided: list[tuple[set[str], list[ir.Assign]]] = []
+        for binding in self.bindings:
+            ends = set().union(*(self._ends(target) for target in binding.targets if target is not None))
+            assigned.append((ends, self._operands(binding.value)))
         for node in self.all_nodes:
-            if isinstance(node, ir.Assign):
-                ends = set().union(*(self._ends(target) for target in node.targets if target is not None))
-                assigned.append((ends, self._operands(node.value)))
-            elif isinstance(node, ir.Augment):
+            if isinstance(node, ir.Augment):
                 if node.target is not None:
                     assigned.append((self._ends(node.target), self._operands(node.value)))
             elif isinstance(node, (ir.For, ir.Each)):
@@ -440,7 +442,8 @@ class _Relevance:
     def _scaled(self) -> set[str]:
         """Identifiers that may hold a scaled loss, or what came of one."""
         found: set[str] = set()
-        assigned = [node for node in self.all_nodes if isinstance(node, (ir.Assign, ir.Augment))]
+        assigned: list[ir.Assign | ir.Augment] = [*self.bindings]
+        assigned += [node for node in self.all_nodes if isinstance(node, ir.Augment)]
         size = -1
         while size != len(found):
             size = len(found)
@@ -459,12 +462,13 @@ class _Relevance:
                 found |= self._names(node.test)
             elif isinstance(node, ir.Match):
                 found |= self._names(node.subject)
+        assigned = ir.bindings(nodes)
         size = -1
         while size != len(found):
             size = len(found)
-            for node in nodes:
-                if isinstance(node, ir.Assign) and any(t is not None and self._ends(t) & found for t in node.targets):
-                    found |= self._names(node.value)
+            for binding in assigned:
+                if any(target is not None and self._ends(target) & found for target in binding.targets):
+                    found |= self._names(binding.value)
         return frozenset(found)
 
     def _is_telling(self, node: ir.Assign, relevant: set[str]) -> bool:

@@ -17,6 +17,7 @@ from amplint.flow.values import (
     Condition,
     Imported,
     Instance,
+    Items,
     Key,
     Known,
     Optimizer,
@@ -177,8 +178,8 @@ class Statements(Calls):
         return any(isinstance(value, (Optimizer, Scaler)) for value in values)
 
     def parts(self, value: Value) -> tuple[Value, ...]:
-        values = getattr(value, "values", None)
-        return values if isinstance(values, tuple) else (value,)
+        """What a value is made of, through any number of tuples within each other."""
+        return tuple(p for part in value.values for p in self.parts(part)) if isinstance(value, Items) else (value,)
 
     def unrolled(self, node: ir.For, elements: list[Value], path: Path, frame: Frame) -> Ends:
         ends: Ends = []
