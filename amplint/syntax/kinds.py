@@ -362,7 +362,39 @@ class Kinds:
                 return Possible(frozenset(Value(Kind.STRING, text) for text in texts), owner.exact)
         if node.attr.value == "dtype" and self._has_torch_device(node.value):
             return _one(Value(Kind.DTYPE))
-        return _UNKNOWN
+        return self._option(node)
+
+    def _option(self, node: cst.Attribute) -> Possible:
+        """``args.device`` where a command line option of this name, and one only, has choices."""
+        holder = node.value.value.lower() if isinstance(node.value, cst.Name) else ""
+        if holder not in CONFIGURATION or dotted_name(node) in self._attribute_targets:
+            return _UNKNOWN
+        choices = self._options.get(node.attr.value, [])
+        return Possible(_either(map(self.possible, choices[0])).values, exact=False) if len(choices) == 1 else _UNKNOWN
+
+    @cached_property
+    def _options(self) -> dict[str, list[list[cst.BaseExpression]]]:
+        """The choices of each option that the document gives a command line; none where any value goes."""
+        found: dict[str, list[list[cst.BaseExpression]]] = {}
+        for node in self.names.parents:
+            if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
+                continue
+            if node.func.attr.value != "add_argument" or not node.args:
+                continue
+            given = {argument.keyword.value: argument.value for argument in node.args if argument.keyword is not None}
+            flags = [_text(argument.value) or "" for argument in node.args if argument.keyword is None]
+            names = [
+                flag.lstrip("-").replace("-", "_") for flag in flags if not flag.startswith("-") or flag[1:2] == "-"
+            ]
+            chosen = _text(given["dest"]) if "dest" in given else next(iter(names), None)
+            choices, made_by = given.get("choices"), dotted_name(given["type"]) if "type" in given else "str"
+            if not isinstance(choices, (cst.List, cst.Tuple)) or made_by != "str":
+                values = []
+            else:
+                values = [element.value for element in choices.elements] + [given.get("default", cst.Name("None"))]
+            if chosen:
+                found.setdefault(chosen, []).append(values)
+        return found
 
     def _assigned_before(self, node: cst.Attribute) -> Possible | None:
         """``args.device`` after ``args.device = torch.device(args.device)`` in a block around it."""

@@ -71,20 +71,22 @@ class CpuAutocastDtype(Rule):
                     help="Use bfloat16, or leave the region out.",
                     no_fix_reason="whether bfloat16 or float32 is meant cannot be seen",
                 )
-        seen = set()
+        told = set()
         for use in report.uses:
             inner = next((e for e in reversed(use.state.entered) if e.autocast.device in ("cpu", None)), None)
-            if use.name != "lstm" or inner is None or use.node in seen or use.state.doubts - inner.doubts:
+            if use.name != "lstm" or inner is None or use.state.doubts - inner.doubts:
                 continue
             autocast = inner.autocast
             if autocast.device == "cpu" and autocast.dtypes == {"float16"} and autocast.enabled is not False:
-                seen.add(use.node)
+                if autocast.call in told:
+                    continue
+                told.add(autocast.call)
                 yield context.finding(
                     self,
-                    use.node,
-                    "an LSTM in float16 fails on CPUs without float16 instructions",
+                    autocast.call,
+                    "an LSTM runs in this region, which fails in float16 on CPUs without float16 instructions",
                     help="Use bfloat16 in CPU autocast.",
-                    related=(context.related(autocast.call, "in this region"),),
+                    related=(context.related(use.node, "the LSTM"),),
                     no_fix_reason="whether bfloat16 or float32 is meant cannot be seen",
                 )
 

@@ -2,8 +2,9 @@
 
 ## What it does
 Finds an `autograd.Function` that multiplies matrices or convolves in its forward and backward, is applied under
-autocast, and lacks `custom_fwd` and `custom_bwd`, or the latter; and one whose backward has `custom_bwd` while its
-forward lacks `custom_fwd`. One that casts by itself, or that may be given half tensors only, is left alone.
+autocast, and lacks `custom_fwd` and `custom_bwd`, or the latter; one that multiplies by a weight and has `custom_fwd`
+alone, wherever it is applied; and one whose backward has `custom_bwd` while its forward lacks `custom_fwd`. One that
+casts by itself, or that may be given half tensors only, is left alone.
 
 ## Why is this bad?
 Autocast is on in the forward and off in the backward. The gradient comes back in half and meets the float32 tensors
@@ -114,6 +115,14 @@ class CustomFunctionUnaware(Rule):
                 "and float32 tensors"
             )
             related = [context.related(use.node, "applied under autocast here")]
+        elif use is None and function.forward_custom is not None and function.backward_custom is None:
+            if not (function.takes_weights and function.meets_saved):
+                return
+            message = (
+                f"`{function.name}` has `custom_fwd` and lacks `custom_bwd`: under autocast its backward meets half "
+                "gradients and float32 weights"
+            )
+            related = [context.related(function.forward_custom, "this is there for autocast")]
         else:
             return
         fix = function.fix()
@@ -167,12 +176,30 @@ class _Function:
         tensors = [value for value in use.operands if not isinstance(value, (Constant, Number))]
         if all(isinstance(value, Tensor) and value.is_half and value.certain for value in tensors):
             return False
-        names = {param.name.value for param in self.forward.params.params}
-        if (
-            not any(isinstance(value, Tensor) and value.dtype == "float32" for value in tensors)
-            and not names & _WEIGHTS
-        ):
-            return False  # all of them may be half
+        if not any(isinstance(value, Tensor) and value.dtype == "float32" for value in tensors):
+            if not self.takes_weights and not self._is_given_weights(use):
+                return False  # all of them may be half
+        return self.meets_saved
+
+    @property
+    def takes_weights(self) -> bool:
+        """Whether a parameter of the forward is named as a weight, which autocast leaves in float32."""
+        assert self.forward is not None
+        return any(param.name.value in _WEIGHTS for param in self.forward.params.params)
+
+    def _is_given_weights(self, use: Use) -> bool:
+        import libcst as cst
+
+        from amplint.syntax.names import within
+
+        assert isinstance(use.node, cst.Call)
+        parts = (part for argument in use.node.args for part in within(argument.value))
+        return any(isinstance(part, cst.Attribute) and part.attr.value in _WEIGHTS for part in parts)
+
+    @property
+    def meets_saved(self) -> bool:
+        """Whether the backward multiplies its gradients with what the forward saved, uncast."""
+        assert self.forward is not None and self.backward is not None
         forward, backward = (self.context.tree.code(method.body) for method in (self.forward, self.backward))
         if self.forward_custom is not None and "cast_inputs" in self.context.tree.code(self.forward_custom):
             return False

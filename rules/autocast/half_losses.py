@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from amplint.operators import BINARY_LOSSES, LOSSES, Treatment, treatment
-from amplint.precision import Tensor, Use, Value
+from amplint.precision import Constant, Tensor, Use, Value
 
 _LINEAR_ALGEBRA = frozenset("svd svdvals inv inverse cholesky det slogdet logdet solve eigh eig qr pinv lstsq".split())
 _FOURIER = frozenset(f"{kind}{of}" for kind in ("", "i", "r", "ir") for of in ("fft", "fft2", "fftn")) | {
@@ -22,7 +22,8 @@ def island_operands(use: Use) -> list[Tensor]:
     if treatment(name) is Treatment.LOWER or name in _LINEAR_ALGEBRA | _FOURIER:
         if use.arguments.get(None, "dtype") is not None:
             return []
-        return [operand for operand in use.operands[:1] if isinstance(operand, Tensor) and operand.is_half]
+        tensors = [operand for operand in use.operands if not isinstance(operand, Constant)]  # after einsum's equation
+        return [operand for operand in tensors[:1] if isinstance(operand, Tensor) and operand.is_half]
     return half_operands(use)
 
 

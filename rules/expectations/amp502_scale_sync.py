@@ -95,27 +95,66 @@ class ScaleSync(Rule):
             return False
         return bool(re.search(rf"(?<![\w.]){re.escape(owner)}\.(scale|unscale_|step)\(", context.document.text))
 
-    def _writes_each_iteration(self, context: Context, call: cst.Call) -> cst.CSTNode | None:
-        """The loop in each of whose iterations the value is written down and nothing else."""
+    def _writes_each_iteration(self, context: Context, node: cst.CSTNode, depth: int = 0) -> cst.For | cst.While | None:
+        """The loop in each of whose iterations a value is written down and nothing else."""
         import libcst as cst
 
         from amplint.syntax.names import dotted_name
 
-        writes = False
-        for above in context.names.ancestors(call):
-            if isinstance(above, (cst.Comparison, cst.BinaryOperation, cst.Assign, cst.AugAssign, cst.Return)):
+        used = (cst.Comparison, cst.BinaryOperation, cst.Assign, cst.AugAssign, cst.Return, cst.If, cst.IfExp)
+        used += (cst.FunctionDef, cst.Lambda, cst.BooleanOperation)
+        writes, child = False, node
+        for above in context.names.ancestors(node):
+            if isinstance(above, cst.Assign) and above.value is node and depth < 3:
+                readers = self._readers(context, above)
+                loops = {self._writes_each_iteration(context, reader, depth + 1) for reader in readers}
+                loop = loops.pop() if len(loops) == 1 else None
+                return loop if loop is not None and self._is_always_met(context, above, loop) else None
+            if isinstance(above, used):
                 return None
-            if isinstance(above, cst.Call):
+            if isinstance(above, cst.Call) and isinstance(child, cst.Arg):
                 called = dotted_name(above.func) or (
                     above.func.attr.value if isinstance(above.func, cst.Attribute) else ""
                 )
                 writes = writes or _WRITING.match(called.rpartition(".")[2]) is not None
-            if isinstance(above, (cst.If, cst.IfExp, cst.FunctionDef, cst.Lambda, cst.BooleanOperation)):
-                return None
             if isinstance(above, (cst.For, cst.While)):
                 epoch = isinstance(above, cst.For) and "epoch" in context.tree.code(above.target).lower()
                 return above if writes and not epoch and not self._waits_anyway(context, above) else None
+            child = above
         return None
+
+    def _readers(self, context: Context, assign: cst.Assign) -> list[cst.CSTNode]:
+        """What reads a name, or a dictionary, that an assignment puts the scale into."""
+        import libcst as cst
+
+        names = context.names
+        target = assign.targets[0].target if len(assign.targets) == 1 else None
+        if isinstance(target, cst.Name):
+            binding = names.bound(target)
+            return list(binding.references) if binding is not None and binding.others == [target] else []
+        if not isinstance(target, cst.Subscript) or not isinstance(target.value, cst.Name):
+            return []
+        binding = names.binding(target.value)
+        if binding is None or binding.imports or len(binding.others) != 1:
+            return []
+        own = {reference for reference in binding.references if self._is_filled(context, reference)}
+        return [reference for reference in binding.references if reference not in own]
+
+    def _is_filled(self, context: Context, reference: cst.Name) -> bool:
+        """Whether a reference to a dictionary only puts something into it."""
+        import libcst as cst
+
+        parent = context.names.parent(reference)
+        return isinstance(parent, cst.Subscript) and isinstance(context.names.parent(parent), cst.AssignTarget)
+
+    def _is_always_met(self, context: Context, statement: cst.CSTNode, loop: cst.CSTNode) -> bool:
+        """Whether each iteration of a loop comes by a statement."""
+        import libcst as cst
+
+        for above in context.names.ancestors(statement):
+            if isinstance(above, (cst.If, cst.For, cst.While, cst.FunctionDef)):
+                return above is loop
+        return False
 
     def _waits_anyway(self, context: Context, loop: cst.For | cst.While) -> bool:
         """Whether each iteration waits for the GPU elsewhere."""

@@ -2,7 +2,8 @@
 
 ## What it does
 Finds a gradient scaler that is built and then scales nothing: nothing refers to it, or only its state and its scale are
-looked at. A scaler that is handed on, returned, stored or could be imported by another module is left alone.
+looked at. A scaler that is handed on, returned, stored or could be imported by another module is left alone, and so is
+one that a test makes assertions about.
 
 ## Why is this bad?
 The training looks as if its gradients were scaled, and they are not: in float16 the small ones become zero without a
@@ -164,12 +165,28 @@ def _is_ignored(training: Training, reference: cst.Name, depth: int) -> bool:
 
 
 def _looks_only(training: Training, reference: cst.Name | cst.Attribute) -> bool:
-    """Whether a reference only asks for the scaler's state or its scale."""
+    """Whether a reference only asks for the scaler's state or its scale, and not to test the scaler itself."""
     import libcst as cst
 
     names = training.names
     attribute = names.parent(reference)
     if isinstance(attribute, cst.Attribute) and attribute.value is reference and attribute.attr.value in _IDLE:
         call = names.parent(attribute)
-        return isinstance(call, cst.Call) and call.func is attribute
+        return isinstance(call, cst.Call) and call.func is attribute and not _is_asserted(training, call)
+    return False
+
+
+def _is_asserted(training: Training, call: cst.Call) -> bool:
+    """Whether an assertion is about what a call returns."""
+    import libcst as cst
+
+    from amplint.syntax.names import dotted_name
+
+    for above in training.names.ancestors(call):
+        if isinstance(above, cst.Assert):
+            return True
+        if isinstance(above, cst.Call) and (dotted_name(above.func) or "").rpartition(".")[2].startswith("assert"):
+            return True
+        if isinstance(above, cst.BaseStatement):
+            return False
     return False

@@ -4,7 +4,8 @@
 Finds loss scaling by hand where a framework scales already: `accelerator.scaler.scale(loss)` around
 `accelerator.backward()`, a `GradScaler` that steps an optimizer which an `Accelerator(mixed_precision="fp16")` or a
 `Fabric(precision="16-mixed")` prepared, a scaled loss given to a DeepSpeed engine, or a scaled loss in a
-`LightningModule` that leaves optimization to its trainer.
+`LightningModule` that leaves optimization to its trainer, or gives it to `manual_backward()` beside a
+`Trainer(precision="16-mixed")`.
 
 Frameworks that are set to float32 or bfloat16 are left alone, and those whose precision is not written out unless their
 own `backward()` is given the scaled loss: there a scaler may be right.
@@ -65,6 +66,7 @@ _MODULES = frozenset(
         "pytorch_lightning.core.LightningModule",
     }
 )
+_TRAINERS = frozenset({"lightning.Trainer", "lightning.pytorch.Trainer", "pytorch_lightning.Trainer"})
 _HALF = frozenset({"fp16", "16-mixed", "16", 16})
 
 
@@ -144,7 +146,33 @@ def _is_doubled(training: Training, scaler: Scaler) -> bool:
         if isinstance(call.func, cst.Attribute) and call.args and not call.args[0].star:
             if scaled & origins.of(call.args[0].value).passed and _scales(training, call.func, True):
                 return True
-    return any(_in_automatic_module(training, call) for call in scaled)
+    if any(_in_automatic_module(training, call) for call in scaled):
+        return True
+    return _trains_in_half(training) and any(
+        isinstance(call.func, cst.Attribute)
+        and bool(call.args)
+        and bool(scaled & origins.of(call.args[0].value).passed)
+        and _is_of_module(training, training.places.class_around(call))
+        for call in training.places.calls("manual_backward")
+    )
+
+
+def _trains_in_half(training: Training) -> bool:
+    """Whether every trainer of the document is set up to scale."""
+    from amplint.training.places import literal
+
+    trainers = [call for call in training.places.calls("Trainer") if training.names.qualified(call.func) & _TRAINERS]
+    return bool(trainers) and all(
+        any(
+            argument.keyword is not None and argument.keyword.value == "precision" and literal(argument.value) in _HALF
+            for argument in call.args
+        )
+        for call in trainers
+    )
+
+
+def _is_of_module(training: Training, owner: cst.ClassDef | None) -> bool:
+    return owner is not None and any(training.names.qualified(base.value) & _MODULES for base in owner.bases)
 
 
 def _scales(training: Training, method: cst.Attribute, unsaid: bool) -> bool:
@@ -176,8 +204,8 @@ def _in_automatic_module(training: Training, call: cst.Call) -> bool:
     if "automatic_optimization" in training.places.identifiers or "manual_backward" in training.places.identifiers:
         return False
     function, owner = training.places.function_around(call), training.places.class_around(call)
-    if owner is None or not isinstance(function, cst.FunctionDef) or function.name.value != "training_step":
+    if not isinstance(function, cst.FunctionDef) or function.name.value != "training_step":
         return False
-    if not any(training.names.qualified(base.value) & _MODULES for base in owner.bases):
+    if not _is_of_module(training, owner):
         return False
     return any(call in training.origins.of(value).passed for value in training.places.returned(function))
