@@ -70,6 +70,8 @@ GENERATOR = "generator"
 """Marks what a call of a generator function of this file returns."""
 HELD = "<held>"
 """The attribute under which a path keeps what an object of unknown making was given."""
+RESULT = "<result>"
+"""The attribute under which it keeps what came of a function that runs once."""
 
 
 class Calls(Expressions):
@@ -590,8 +592,6 @@ class Calls(Expressions):
         keywords = {**dict(routine.kwargs), **kwargs}
         if not function.touches and not function.returns_object:
             return [(path, self.opaque_result(("routine", function.name), given, keywords))]
-        if function.is_kept:
-            return [(self.machine.forget_all(path), self.opaque_result(("routine", function.name), given, keywords))]
         if function.is_generator:  # its body runs between what its caller does
             return [(self.machine.forget_all(path), Unknown(("call", GENERATOR, function.name, site)))]
         if frame.depth >= MAX_DEPTH or id(function) in frame.active:
@@ -600,6 +600,9 @@ class Calls(Expressions):
             return self.unknown_call(NONE, given, keywords, site, path, function.name)
         if function.is_replaced:
             path = self.machine.forget_all(path)
+        kept: Key = ("kept", function.name, *(key_of(value) for value in (*given, *keywords.values())))
+        if function.is_kept and (made_before := path.store.get((kept, RESULT))) is not None:
+            return [(path, self.recognise(made_before))]
         self.machine.entered.add(id(function))
         known = (id(function), site, frame.key, tuple(given), tuple(keywords.items()), path, self.machine.muted > 0)
         followed = self.machine.followed.get(known)
@@ -608,6 +611,8 @@ class Calls(Expressions):
             outcomes = self.follow(routine, given, keywords, site, path, frame)
             followed = self.machine.followed[known] = (outcomes, self.machine.remade.pop())
         outcomes, made = followed
+        if function.is_kept:  # what it made lives on, and is not made anew by the loops around this call
+            return [(after.with_attribute(kept, RESULT, value), value) for after, value in outcomes]
         for outer in self.machine.remade:
             outer |= made
         if not all(name.startswith(HARMLESS_DECORATORS) for name in function.decorators):
