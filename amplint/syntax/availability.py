@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import libcst as cst
 
-from amplint.syntax.enclosing import expects_failure, leaves
+from amplint.syntax.enclosing import expects_failure, leaves, statements_before
 from amplint.syntax.gates import Gates, is_for_types_only
 from amplint.syntax.names import Binding, Names, dotted_name, within
 
@@ -90,9 +90,7 @@ class Availability:
 
     def _after(self, block: cst.IndentedBlock | cst.Module, child: cst.CSTNode, needed: Version) -> bool:
         """Whether a statement before ``child`` lets only newer versions go on."""
-        for statement in block.body:
-            if statement is child:
-                return False
+        for statement in statements_before(block, child):
             if isinstance(statement, cst.If):
                 if leaves(statement.body) and self.guards(statement.test, False, needed):
                     return True

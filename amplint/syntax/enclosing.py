@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import libcst as cst
@@ -69,6 +71,11 @@ def last_statement(suite: cst.BaseSuite) -> cst.CSTNode | None:
     """The statement with which a suite ends, out of its line."""
     last: cst.CSTNode | None = suite.body[-1] if suite.body else None
     return last.body[-1] if isinstance(last, cst.SimpleStatementLine) else last
+
+
+def statements_before(block: cst.IndentedBlock | cst.Module, statement: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """The statements of a block that stand before one of its own."""
+    return itertools.takewhile(lambda other: other is not statement, block.body)
 
 
 def statement_of(around: list[cst.CSTNode]) -> cst.BaseSmallStatement | None:

@@ -13,7 +13,7 @@ import re
 
 import libcst as cst
 
-from amplint.syntax.enclosing import leaves, raises
+from amplint.syntax.enclosing import leaves, raises, statements_before
 from amplint.syntax.names import Binding, Names, dotted_name, module_of, within
 
 _IMPORT_ERRORS = {"ImportError", "ModuleNotFoundError", "AttributeError"}
@@ -250,14 +250,12 @@ class Gates:
         return known
 
     def _binds_gate(self, target: cst.CSTNode) -> bool:
-        for parent in self.names.ancestors(target):
-            if isinstance(parent, (cst.Assign, cst.AnnAssign, cst.NamedExpr)):
-                if parent.value is None:
-                    return False
-                return self.is_gate(parent.value) or (_is_constant(parent.value) and self._flags_shim(parent))
-            if not isinstance(parent, (cst.AssignTarget, cst.Tuple, cst.List, cst.Element)):
-                return False
-        return False
+        parts = (cst.AssignTarget, cst.Tuple, cst.List, cst.Element)
+        holder = next(parent for parent in self.names.ancestors(target) if not isinstance(parent, parts))
+        value = holder.value if isinstance(holder, (cst.Assign, cst.AnnAssign, cst.NamedExpr)) else None
+        if value is None:
+            return False
+        return self.is_gate(value) or (_is_constant(value) and self._flags_shim(holder))
 
     def _flags_shim(self, assignment: cst.CSTNode) -> bool:
         """``HAS_AMP = True`` beside the import that may fail."""
@@ -320,9 +318,7 @@ class Gates:
     def _after_early_exit(self, block: cst.IndentedBlock | cst.Module, child: cst.CSTNode) -> Gate | None:
         """The gate that the statements after ``if new: return ...`` stand in."""
         found: Gate | None = None
-        for statement in block.body:
-            if statement is child:
-                break
+        for statement in statements_before(block, child):
             if isinstance(statement, cst.If) and self.is_gate(statement.test):
                 left = [
                     leaves(statement.body, raising=False),

@@ -127,7 +127,8 @@ class Imports:
             if run:
                 if kept is not None:
                     changes.append(Change(self.tree.span(kept)[1], self.tree.span(run[-1])[1], ""))
-                elif follower is not None:
+                else:
+                    assert follower is not None
                     changes.append(Change(self.tree.span(run[0])[0], self.tree.span(follower)[0], ""))
                 run = []
             kept = follower or kept

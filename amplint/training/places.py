@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeAlias
 
 import libcst as cst
 
+from amplint.syntax.enclosing import statements_before
 from amplint.syntax.literals import value_of
 from amplint.syntax.names import Binding, Names, child_fields
 
@@ -377,9 +378,7 @@ def own_parameters(function: cst.FunctionDef | cst.Lambda, *, bound: bool) -> Pa
 
 def _left_early(block: cst.IndentedBlock | cst.Module, child: cst.CSTNode) -> Iterator[Guard]:
     """What the statements before ``child`` in its block rule out by leaving."""
-    for statement in block.body:
-        if statement is child:
-            return
+    for statement in statements_before(block, child):
         if isinstance(statement, cst.If) and statement.orelse is None and _leaves(statement.body):
             yield Guard(statement.test, False)
 

@@ -11,7 +11,7 @@ import libcst as cst
 from amplint.rules.migration.api import AmpNames, AmpUse, Api
 from amplint.rules.migration.devices import Devices, device_argument
 from amplint.syntax.arguments import Change, insert_argument
-from amplint.syntax.enclosing import leaves
+from amplint.syntax.enclosing import leaves, statements_before
 from amplint.syntax.kinds import Kind, Possible
 from amplint.syntax.names import dotted_name, within
 
@@ -111,9 +111,7 @@ class Generic:
                 if self._may_ask_for_cuda(parent.left):
                     return True
             elif isinstance(parent, cst.IndentedBlock):
-                for statement in parent.body:
-                    if statement is child:
-                        break
+                for statement in statements_before(parent, child):
                     if isinstance(statement, cst.If) and self._may_ask_for_cuda(statement.test):
                         if leaves(statement.body):
                             return True

@@ -7,7 +7,7 @@ import textwrap
 import libcst as cst
 import pytest
 
-from amplint.syntax.names import Names
+from amplint.syntax.names import Names, root_name
 from amplint.syntax.tree import SyntaxTree
 
 
@@ -65,6 +65,7 @@ def test_chain_through_import(text: str, expected: set[str]) -> None:
         "def f():\n    try:\n        pass\n    except E as amp:\n        find(amp)",
         "def f():\n    (a, *amp) = x\n    find(amp)",
         "def f():\n    if (amp := x):\n        find(amp)",
+        "def f():\n    [amp := y for y in x]\n    find(amp)",
         "def f():\n    amp: int = 1\n    find(amp)",
         "def f():\n    match x:\n        case {'a': amp}:\n            find(amp)",
         "def f():\n    match x:\n        case [1, *amp]:\n            find(amp)",
@@ -93,6 +94,7 @@ def test_shadowed(text: str) -> None:
         "class A:\n    amp = 1\n    x = [find(amp) for y in z]",
         "class A(find(amp)):\n    amp = 1",
         "def f():\n    def g():\n        amp = 1\n    find(amp)",
+        "def f():\n    match x:\n        case [1, *_]:\n            find(amp)",
         "[amp for amp in find(amp)]",
         "lambda amp=find(amp): amp",
         "def f():\n    global amp\n    find(amp)",
@@ -104,6 +106,38 @@ def test_shadowed(text: str) -> None:
 )
 def test_not_shadowed(text: str) -> None:
     assert only("from torch.cuda import amp\n" + text) == {"torch.cuda.amp"}
+
+
+def test_what_is_bound_by_nonlocal() -> None:
+    text = """
+        def outer():
+            from torch.cuda.amp import autocast
+            def middle():
+                def inner():
+                    nonlocal autocast
+                    autocast = contextlib.nullcontext
+                inner()
+            find(autocast)
+    """
+    assert named(text) == ([{"torch.cuda.amp.autocast"}], [True])
+
+
+def test_nonlocal_of_nothing() -> None:
+    text = """
+        from torch.cuda.amp import autocast
+        def train():
+            nonlocal autocast
+            autocast = None
+        find(autocast)
+    """
+    assert named(text) == ([{"torch.cuda.amp.autocast"}], [False])
+
+
+def test_root_of_a_chain() -> None:
+    chain = cst.parse_expression("torch.cuda.amp")
+    assert root_name(chain).value == "torch"
+    with pytest.raises(ValueError, match="Call is no name"):
+        root_name(cst.parse_expression("torch().amp"))
 
 
 def test_import_inside_function_is_local() -> None:
