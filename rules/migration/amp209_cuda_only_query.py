@@ -59,8 +59,6 @@ class CudaOnlyQuery(Rule):
 
     def check(self, context: Context) -> Iterator[Finding]:
         """Yield the queries without a device in device-generic code."""
-        if "_autocast_enabled" not in context.document.text:
-            return
         if context.target_torch is not None and context.target_torch.version < (2, 4):
             return
         from amplint.rules.migration.api import amp_names

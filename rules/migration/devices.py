@@ -165,7 +165,7 @@ class Devices:
         if value.kind is Kind.DEVICE:
             why = f"`{code}` is a `torch.device`, and no string"
         elif value.kind is Kind.STRING:
-            why = f"`{code}` may be {why}"
+            why = f"`{code}` may be {why.replace(' is ', ', which is ', 1)}"
         else:
             return BadDevice(f"`{code}` is {why}", reason="which device type was meant cannot be seen")
         if not possible.kinds <= {Kind.DEVICE, Kind.STRING}:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TypeGuard
 
 import libcst as cst
 
@@ -24,6 +25,7 @@ _TYPE_CHECKS = ("isinstance", "issubclass")
 _TYPE_ASSERTIONS = ("assertIsInstance", "assertNotIsInstance")
 _FACTORIES = {"collections.defaultdict": 0, "dataclasses.field": "default_factory", "pydantic.Field": "default_factory"}
 _DEFAULT_DEVICES = {"GradScaler": "cuda"}  # the new names that may be called without a device
+_IN_BRACKETS = (cst.Subscript, cst.SubscriptElement, cst.Index, cst.List, cst.Tuple, cst.Element)
 _GENERIC_BUILTINS = ("dict", "frozenset", "list", "set", "tuple", "type")
 _AUTOCASTS = {name for name, replacement in DEPRECATED.items() if replacement.name == "autocast"} | {
     "torch.autocast",
@@ -49,7 +51,6 @@ class Use:
         self.checks_type = self.builds = False
         self.doubt: str | None = None
         self.spelling = self.tree.code(node)
-        self._following: list[cst.BaseExpression] = [node]
 
     def changes(self) -> list[Change]:
         """The edits around the name; raises :class:`Unfixable`."""
@@ -303,9 +304,6 @@ class Use:
             )
         changes: list[Change] = []
         for reference in references:
-            if reference in self._following:
-                raise Unfixable(f"{self._where(statement)} gives `{self.spelling}` another name in a circle")
-            self._following.append(reference)
             changes += self._changes(reference)
         return changes
 
@@ -319,22 +317,13 @@ class Use:
 
     def _checked(self, node: cst.BaseExpression) -> bool:
         """The second argument of ``isinstance``, alone, in a tuple or in a union; or a class pattern."""
-        child: cst.CSTNode = node
-        for parent in self.names.ancestors(node):
-            if isinstance(parent, cst.MatchClass):
-                return parent.cls is child
-            if isinstance(parent, cst.Arg):
-                call = self.names.parent(parent)
-                return (
-                    isinstance(call, cst.Call)
-                    and len(call.args) >= 2
-                    and call.args[1] is parent
-                    and self._checks(call.func)
-                )
-            if not isinstance(parent, (cst.Tuple, cst.Element)) and not _is_union(parent):
-                return False
-            child = parent
-        return False
+        child, parent = node, self.names.parent(node)
+        while isinstance(parent, (cst.Tuple, cst.Element)) or _is_union(parent):
+            child, parent = parent, self.names.parent(parent)
+        if isinstance(parent, cst.MatchClass):
+            return parent.cls is child
+        call = self.names.parent(parent) if isinstance(parent, cst.Arg) else None
+        return isinstance(call, cst.Call) and len(call.args) >= 2 and call.args[1] is parent and self._checks(call.func)
 
     def _checks(self, function: cst.BaseExpression) -> bool:
         if isinstance(function, cst.Attribute):
@@ -355,26 +344,15 @@ class Use:
 
     def _in_type(self, node: cst.BaseExpression) -> bool:
         """Whether it stands in an annotation, in a generic type's brackets, or in a union with another type."""
-        child: cst.CSTNode = node
-        for parent in self.names.ancestors(node):
-            if isinstance(parent, (cst.Annotation, cst.TypeAlias)) or _is_union(parent):
-                return True
+        child, parent = node, self.names.parent(node)
+        while isinstance(parent, _IN_BRACKETS):
             if isinstance(parent, cst.Subscript) and child is not parent.value and self._is_generic(parent.value):
                 return True
-            if isinstance(parent, cst.Arg):
-                call = self.names.parent(parent)
-                if not isinstance(call, cst.Call) or call.func is child:
-                    return False
-                called = self.names.qualified(call.func)
-                if "typing.cast" in called:
-                    return call.args[0] is parent
-                return "typing.TypeVar" in called
-            if not isinstance(
-                parent, (cst.Subscript, cst.SubscriptElement, cst.Index, cst.List, cst.Tuple, cst.Element)
-            ):
-                return False
-            child = parent
-        return False
+            child, parent = parent, self.names.parent(parent)
+        if isinstance(parent, cst.Arg) and isinstance(call := self.names.parent(parent), cst.Call):
+            called = self.names.qualified(call.func)
+            return "typing.TypeVar" in called or ("typing.cast" in called and call.args[0] is parent)
+        return isinstance(parent, (cst.Annotation, cst.TypeAlias)) or _is_union(parent)
 
     def _is_generic(self, node: cst.BaseExpression) -> bool:
         if any(
@@ -395,7 +373,7 @@ def _methods(definition: cst.ClassDef) -> Iterator[cst.FunctionDef]:
             yield statement
 
 
-def _is_union(node: cst.CSTNode) -> bool:
+def _is_union(node: cst.CSTNode | None) -> TypeGuard[cst.BinaryOperation]:
     return isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.BitOr)
 
 
