@@ -225,7 +225,8 @@ class Calls(Expressions):
         for after, optimizers in self.stepped(scaler, enabled, args, kwargs, site, path):
             kind = EventKind.SCALER_STEP if enabled else EventKind.OPTIMIZER_STEP
             key = scaler.key if enabled else None
-            if enabled and (closure or (isinstance(given, Optimizer) and given.needs_closure)):
+            refused = bool(closure) and not self.machine.evidence.has_foreign_scalers
+            if enabled and (refused or (isinstance(given, Optimizer) and given.needs_closure)):
                 after = self.machine.emit(after, Event(EventKind.CLOSURE_STEP, site, key, optimizers))
             after = self.machine.emit(after, Event(kind, site, key, optimizers, certain=enabled))
             if closure or "*" in kwargs:  # it may run a backward

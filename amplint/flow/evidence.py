@@ -51,6 +51,13 @@ class Evidence:
             and isinstance(node.func.base, (ir.Attribute, ir.Name))
         }
         """What the objects are called whose ``update`` is called anywhere in the file."""
+        self.has_foreign_scalers = any(
+            isinstance(node, ir.Call) and _makes_foreign_scaler(node)
+            for function in program.everything
+            for statement in function.body
+            for node in ir.walk(statement)
+        )
+        """Whether scalers of other classes are built, too: any may stand behind a name, and has its own ways."""
         self._classes = [cls for cls in program.classes if cls.home == 0]
         self._called = program.called
         home_made = any(
@@ -168,6 +175,16 @@ _OPTIMIZER_NAME = re.compile(r"(?i)^_?optim(izer)?s?$|_optim(izer)?$|^optim(izer
 def _is_optimizer_name(name: str) -> bool:
     """Whether nothing else than an optimizer is called so."""
     return bool(_OPTIMIZER_NAME.search(name))
+
+
+_SCALER_CLASS = re.compile(r"(^|_|[a-z])Scaler([A-Z]|$)")
+
+
+def _makes_foreign_scaler(call: ir.Call) -> bool:
+    """Whether something is built that is called a scaler and is not PyTorch's; scalers of data are called so, too."""
+    func = call.func
+    name = func.attr if isinstance(func, ir.Attribute) else func.id if isinstance(func, ir.Name) else ""
+    return bool(_SCALER_CLASS.search(name)) and not call.func_externals() & GRAD_SCALERS
 
 
 def _changes_scaler(cls: ir.Class) -> bool:

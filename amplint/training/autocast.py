@@ -12,7 +12,7 @@ from amplint.syntax.arguments import keywords
 from amplint.syntax.names import Names
 from amplint.training.conditions import TRUE, Atom, Conditions, Formula, conjunction, negation
 from amplint.training.origins import Origins, Path
-from amplint.training.places import Places, literal
+from amplint.training.places import Guard, Places, literal
 
 OLD_CUDA = frozenset({"torch.cuda.amp.autocast", "torch.cuda.amp.autocast_mode.autocast"})
 OLD_CPU = frozenset({"torch.cpu.amp.autocast", "torch.cpu.amp.autocast_mode.autocast"})
@@ -141,7 +141,11 @@ class Autocasts:
         """When a region is entered and switched on."""
         value = region.argument("enabled")
         switched = TRUE if value is None else self.conditions.of(value)
-        return conjunction([self.conditions.guards(self.places.guards_of(region.place)), switched])
+        return conjunction([self.conditions.guards(self.guards(region)), switched])
+
+    def guards(self, region: Region) -> list[Guard]:
+        """What must hold for a region to be made and entered: the arms of a conditional expression count, too."""
+        return [*self.places.guards_of(region.place), *self.places.guards_of(region.call)]
 
     def device(self, region: Region) -> str | None:
         """The device type of a region, where it is written out."""

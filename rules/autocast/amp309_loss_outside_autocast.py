@@ -53,8 +53,9 @@ _BOOKKEEPING = re.compile(
 )
 # an unseen loss of a regression is widened by its float32 targets
 _CLASSIFYING = re.compile(
-    r"num_class|n_class|classes|label|argmax|accuracy|\bacc\d?\b|topk|[cC]ross_?[eE]ntropy|nll|logits"
+    r"num_class|n_class|classes|label(?!_len)|argmax|accuracy|\bacc\d?\b|topk|[cC]ross_?[eE]ntropy|nll|logits"
 )
+_REGRESSION = re.compile(r"(MSE|L1|Huber|KLDiv)Loss|\b(mse|l1|smooth_l1|huber|kl_div)(_loss)?\b")
 
 
 class LossOutsideAutocast(Rule):
@@ -91,7 +92,8 @@ class LossOutsideAutocast(Rule):
         from amplint.operators import LOSSES
         from amplint.rules.autocast.half_losses import half_operands, place_within
 
-        classifies = _CLASSIFYING.search(context.document.text) is not None
+        text = context.document.text
+        classifies = _CLASSIFYING.search(text) is not None and _REGRESSION.search(text) is None
         for use in context.precision.uses:
             if use.state.cuda is not None:
                 continue
@@ -116,4 +118,7 @@ class LossOutsideAutocast(Rule):
         last = name.rpartition(".")[2] if name is not None else ""
         if not _LOSS.search(last) or _BOOKKEEPING.match(last) or len(use.node.args) < 2:
             return []
-        return [value for value in use.arguments.positional[:1] if isinstance(value, Tensor) and value.is_half]
+        given = [value for value in use.arguments.positional if isinstance(value, Tensor)]
+        if not given or given[0] is not use.arguments.positional[0] or not all(value.is_half for value in given):
+            return []  # a float32 target makes much of it float32
+        return given[:1]

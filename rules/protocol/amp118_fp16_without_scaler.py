@@ -208,7 +208,7 @@ def _goes_past(training: Training, call: cst.Call, region: Region) -> bool:
         return False
     guards = places.guards_of(call)
     within = {guard.test for guard in guards}
-    if any(guard.test not in within for guard in places.guards_of(region.place)):
+    if any(guard.test not in within for guard in training.autocasts.guards(region)):
         return False
     for guard in guards:
         if _SCALING.search(training.tree.code(guard.test)):
