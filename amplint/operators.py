@@ -50,7 +50,7 @@ KEEP = WIDEST | frozenset(
     rand_like
     randn_like rearrange relu relu6 relu_ repeat repeat_interleave requires_grad_ reshape reshape_as roll round scatter
     scatter_ select selu sigmoid sigmoid_ sign silu sin split sqrt square squeeze stack std sub sub_ subtract swapaxes
-    take
+    t take
     tanh tanh_ tile transpose tril triu true_divide unbind unflatten unfold unsqueeze unsqueeze_ var view view_as vstack
     where zeros_like
     """.split()

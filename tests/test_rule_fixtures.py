@@ -2,8 +2,9 @@
 
 ``X.py`` says on the line itself what is found there: ``# expect: CODE``, several codes with commas between them, and
 ``nofix`` or ``unsafe`` after a code whose fix is not offered or not safe. ``X.fixed.py`` is what ``--fix`` makes of it;
-without such a file it changes nothing. ``clean_*.py`` looks alike, and every rule is silent on it. A line
-``# target-torch: 2.0`` gives the lowest torch of the project, ``# filename: NAME`` the name that the file has there.
+without such a file it changes nothing. ``X.unsafe.fixed.py`` is what it makes with ``--unsafe-fixes``.
+``clean_*.py`` looks alike, and every rule is silent on it. A line ``# target-torch: 2.0`` gives the lowest torch of the
+project, ``# filename: NAME`` the name that the file has there.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ FOLDERS = sorted((Path(__file__).parent.parent / "rules").glob("*/fixtures/*/"))
 FILES = [path for folder in FOLDERS for path in sorted(folder.glob("*.py")) if not path.name.endswith(".fixed.py")]
 CLEAN = [path for path in FILES if path.name.startswith("clean_")]
 FAULTY = [path for path in FILES if path not in CLEAN]
+UNSAFE = [path for path in FAULTY if path.with_suffix(".unsafe.fixed.py").exists()]
 RULES = installed().rules
 
 _EXPECT = re.compile(r"#\s*expect:\s*([^#]*)")
@@ -93,6 +95,16 @@ def test_fixed(path: Path) -> None:
     assert fixer(after).fix(after).document.text == after.text
 
 
+@pytest.mark.parametrize("path", UNSAFE, ids=label)
+def test_fixed_unsafely(path: Path) -> None:
+    document = read(path)
+    after = fixer(document).fix(document, unsafe=True).document
+    goal = path.with_suffix(".unsafe.fixed.py")
+    assert after.text == goal.read_bytes().decode()
+    compile(after.text, goal.name, "exec")
+    assert fixer(after).fix(after, unsafe=True).document.text == after.text
+
+
 @pytest.mark.parametrize("path", CLEAN, ids=label)
 def test_clean(path: Path) -> None:
     document = read(path)
@@ -111,4 +123,4 @@ def test_rule_has_fixtures(rule: type[Rule]) -> None:
 def test_fixed_files_belong_to_fixtures() -> None:
     for folder in FOLDERS:
         for path in folder.glob("*.fixed.py"):
-            assert path.with_name(path.name.replace(".fixed.py", ".py")).exists(), path
+            assert path.with_name(path.name.replace(".unsafe", "").replace(".fixed.py", ".py")).exists(), path
