@@ -144,6 +144,13 @@ def test_invalid_syntax_is_a_finding_that_nothing_silences(amplint: Amplint, tmp
     assert amplint("--diff", "a.py", "--ignore", "DEMO").stdout == b""
 
 
+def test_what_python_can_read_and_libcst_cannot_is_not_called_wrong(amplint: Amplint, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("x = await.0\n")
+    done = amplint("a.py").stdout.decode()
+    assert "AMP902" in done and "What Python reads here LibCST may not" in done
+    assert "Correct the syntax" not in done
+
+
 def test_a_file_that_names_no_rules_word_is_still_parsed_when_it_is_named(amplint: Amplint, tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("def f(:\n")
     assert amplint("a.py").returncode == 1

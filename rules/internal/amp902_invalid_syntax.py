@@ -36,10 +36,11 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from amplint.findings import Finding, Location, Severity
+from amplint.findings import Finding, Severity
 from amplint.rule import Context, Rule
 
 if TYPE_CHECKING:
+    from amplint.documents import Document
     from amplint.syntax.tree import InvalidSyntax
 
 
@@ -70,9 +71,8 @@ class InvalidSyntaxRule(Rule):
                 try:
                     SyntaxTree(source)
                 except InvalidSyntax as error:
-                    message, row, column = _python_says(source) or _libcst_says(error)
                     top = document.location(offset).row
-                    yield self._finding("cell", message, document.at(top + row - 1, column))
+                    yield self._finding("cell", source, error, document, top)
 
     def _check_file(self, context: Context) -> Iterator[Finding]:
         from amplint.syntax.tree import InvalidSyntax
@@ -81,17 +81,21 @@ class InvalidSyntaxRule(Rule):
         try:
             _ = context.tree
         except InvalidSyntax as error:
-            message, row, column = _python_says(document.text) or _libcst_says(error)
-            yield self._finding("file", message, document.at(row, column))
+            yield self._finding("file", document.text, error, document)
 
-    def _finding(self, what: str, message: str, place: Location) -> Finding:
+    def _finding(self, what: str, source: str, error: InvalidSyntax, document: Document, top: int = 1) -> Finding:
+        """What is wrong with a text that begins at the row ``top`` of its document."""
+        python = _python_says(source)
+        message, row, column = python or _libcst_says(error)
+        place = document.at(top + row - 1, column)
+        advice = "Correct the syntax" if python else "What Python reads here LibCST may not: write it in another way"
         return Finding(
             self.code,
             f"The {what} could not be parsed: {message}",
             self.severity,
             place,
             place,
-            help=f"Correct the syntax, or leave the {_LEFT_OUT[what]}",
+            help=f"{advice}, or leave the {_LEFT_OUT[what]}",
         )
 
 

@@ -34,8 +34,8 @@ SECONDS = 30
 PLANTED = "\n\n\ndef _planted():\n    import torch\n\n    return torch.cuda.amp.autocast()\n"
 """What any selection of all rules finds, wherever it is parsed."""
 _SILENCED = re.compile(r"noqa|amplint|nosec", re.IGNORECASE)
-# indents of tabs in blocks of spaces, rows that go on before they begin, a star right after `in`
-_BEYOND_LIBCST = re.compile(rb"\t|\\[\r\n]|in\*")
+# indents of tabs in blocks of spaces, rows that go on before they begin, what follows a keyword without a space
+_BEYOND_LIBCST = re.compile(rb"\t|\\[\r\n]|in\*|await[^\s\w(]")
 _CODINGS = ("latin-1", "cp1252", "utf-8", "euc-jp", "utf-7", "rot13", "idna", "no-such", "utf-16")
 
 
