@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import cached_property
 
 import libcst as cst
 
@@ -195,6 +196,9 @@ class Calls(Objects):
         if isinstance(receiver, Unknown) and isinstance(node.func, cst.Attribute):
             if name == "half" and self.report.is_module_name(node.func.value):
                 return Made("torch.nn.Module", half=True)
+            if (owner := self._model_with(name)) is not None and self.report.is_module_name(node.func.value):
+                value = self._method(node, name, Instance(owner), arguments, frame, state)
+                return replace(value, certain=False) if isinstance(value, Tensor) else value
         if name in CASTS and not arguments.all:
             return tensor_of(DType(CASTS[name]), node)
         if name in ("to", "type"):
@@ -219,6 +223,22 @@ class Calls(Objects):
         if name in ALONG_DIM:
             operands = (receiver,)
         return self.result(node, name, operands, state, dtype)
+
+    def _model_with(self, name: str) -> cst.ClassDef | None:
+        """The one class of the document that has a method of this name, if it is a model."""
+        if treatment(name) is not Treatment.OTHER or name in CASTS or name in SAME_OBJECT:
+            return None
+        owner = self._only_owners.get(name)
+        return owner if owner in self.own_models else None
+
+    @cached_property
+    def _only_owners(self) -> dict[str, cst.ClassDef | None]:
+        """The class of each method; None where several classes have one of this name."""
+        found: dict[str, cst.ClassDef | None] = {}
+        for node in self.classes:
+            for method in {child.name.value for child in node.body.body if isinstance(child, cst.FunctionDef)}:
+                found[method] = None if method in found else node
+        return found
 
     def _to(self, node: cst.Call, name: str, receiver: Value, arguments: Arguments) -> Value:
         every = [value for value in arguments.all if not isinstance(value, Constant) or isinstance(value.value, str)]

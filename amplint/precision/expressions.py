@@ -93,6 +93,7 @@ class Expressions(ABC):
         self._assigned: dict[cst.ClassDef, dict[str, list[Assignment]]] = {}
         self._names_of: dict[cst.CSTNode, frozenset[str]] = {}
         self.called: set[cst.CSTNode] = set()
+        self.classes: list[cst.ClassDef] = []
         self.own_models: list[cst.ClassDef] = []
         self._half_models: dict[Autocast, bool] = {}
         self.default_dtype_known = "set_default_dtype" not in tree.text

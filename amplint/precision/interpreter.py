@@ -34,7 +34,7 @@ class Interpreter(Statements):
 
     def run(self) -> None:
         """Run the module, then every function and method by itself."""
-        classes = [node for node in self.names.parents if isinstance(node, cst.ClassDef)]
+        self.classes = classes = [node for node in self.names.parents if isinstance(node, cst.ClassDef)]
         self.report.generators = frozenset(self._generators())
         self.own_models = [node for node in classes if defines(node, "forward") and not defines(node, "backward")]
         try:

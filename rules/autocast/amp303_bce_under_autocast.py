@@ -77,10 +77,13 @@ class BceUnderAutocast(Rule):
         from amplint.precision import Made, Named
 
         seen: set[object] = set()
+        others = {use.node for use in context.precision.uses if use.name != _NAME}
         for use in context.precision.uses:
             region = use.state.active
             if use.name != _NAME or region is None or not region.autocast.known or use.state.doubtful:
                 continue
+            if use.node in others and region.autocast.enabled is None and _decided_together(context, use):
+                continue  # one of several losses, and the region may be on for the others
             if not isinstance(use.callee, (Named, Made)) or use.node in seen:
                 continue
             seen.add(use.node)
@@ -126,3 +129,33 @@ class BceUnderAutocast(Rule):
         if not node.args and isinstance(node.func, cst.Attribute) and node.func.attr.value == "sigmoid":
             return node.func.value
         return None
+
+
+def _decided_together(context: Context, use: Use) -> bool:
+    """Whether what chooses a loss and what switches the region have names in common."""
+    import libcst as cst
+
+    from amplint.precision.regions import names_in
+    from amplint.syntax.names import dotted_name
+
+    deciding: dict[str, set[str]] = {}
+    for node in context.names.parents:
+        if isinstance(node, cst.Assign):
+            tests = [above.test for above in context.names.ancestors(node) if isinstance(above, cst.If)]
+            names = {name for part in (node.value, *tests) for name in names_in(part)}
+            for target in node.targets:
+                deciding.setdefault(dotted_name(target.target) or "", set()).update(names)
+
+    def behind(names: set[str]) -> set[str]:
+        found: set[str] = set()
+        waiting = list(names)
+        while waiting:
+            name = waiting.pop()
+            if name not in found:
+                found.add(name)
+                waiting.extend(deciding.get(name, ()))
+        return found
+
+    region = use.state.active
+    assert region is not None and isinstance(use.node, cst.Call)
+    return bool(behind(set(names_in(use.node.func))) & behind(set(region.autocast.flags)))

@@ -72,6 +72,8 @@ _HARMLESS = {"staticmethod", "once_differentiable"}
 _CASTS = re.compile(r"\.(to|type|type_as|half|float|bfloat16)\(|autocast|dtype")
 _WEIGHTS = {"weight", "weights", "w", "W", "kernel", "filter", "filters"}
 _SINCE_CUSTOM = (2, 4)
+#: Of ``torch.nn.grad``.
+_GRADIENTS = {f"conv{dims}d_{of}" for dims in (1, 2, 3) for of in ("input", "weight")}
 
 
 class CustomFunctionUnaware(Rule):
@@ -292,7 +294,7 @@ def _lowers(method: cst.FunctionDef) -> bool:
                 if isinstance(node.func, cst.Attribute)
                 else (dotted_name(node.func) or "").rpartition(".")[2]
             )
-            if last in LOWER:
+            if last in LOWER or last in _GRADIENTS:
                 return True
         waiting.extend(children(node))
     return False
