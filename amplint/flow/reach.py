@@ -221,6 +221,12 @@ class _Run:
         self.quiet = 0
         """How many contexts without gradients this is in."""
 
+    @property
+    def here(self) -> Environment:
+        """What the variables are made of at a statement that is run: some path comes there."""
+        assert self.now is not None
+        return self.now
+
     # statements
 
     def block(self, statements: list[ir.Statement]) -> None:
@@ -240,7 +246,6 @@ class _Run:
             self.bind(target, value, node.value)
 
     def bind(self, target: Any, value: Made, source: Any = None) -> None:
-        assert self.now is not None
         if isinstance(target, ir.Sequence):
             parts = source.parts if isinstance(source, ir.Sequence) and len(source.parts) == len(target.parts) else None
             for index, part in enumerate(target.parts):
@@ -251,17 +256,17 @@ class _Run:
             return
         text = _text(target)
         if text:
-            for other in [known for known in self.now if known[: len(text)] == text]:
-                del self.now[other]
-            self.now[text] = value
+            for other in [known for known in self.here if known[: len(text)] == text]:
+                del self.here[other]
+            self.here[text] = value
         base = getattr(target, "base", None)
         if base is not None and (owner := _text(base)):  # a part of it is now made of this
             self.link([owner], value)
 
     def augment(self, node: ir.Augment) -> None:
         value, text = self.value(node.value), _text(node.target)
-        if text and self.now is not None:
-            self.now[text] = _combined([self.value(node.target), value])
+        if text:
+            self.here[text] = _combined([self.value(node.target), value])
 
     def do(self, node: ir.Do) -> None:
         self.value(node.value)
@@ -271,9 +276,9 @@ class _Run:
         self.arms([node.body, node.orelse])
 
     def arms(self, arms: list[list[ir.Statement]]) -> None:
-        before, ends = self.now, []
+        before, ends = self.here, []
         for arm in arms:
-            self.now = None if before is None else dict(before)
+            self.now = dict(before)
             self.block(arm)
             ends.append(self.now)
         self.now = _joined(ends)
@@ -290,9 +295,8 @@ class _Run:
         self.loop(node, lambda: self.value(node.test))
 
     def loop(self, node: ir.For | ir.While, enter: Any) -> None:
-        head = self.now
+        head = self.here
         for _ in range(MAX_ROUNDS):
-            assert head is not None
             broken: list[Environment] = []
             continued: list[Environment] = []
             self.jumps.append((broken, continued))
@@ -301,6 +305,7 @@ class _Run:
             self.block(node.body)
             self.jumps.pop()
             again = _joined([head, self.now, *continued])
+            assert again is not None
             if again == head:
                 break
             head = again
@@ -317,18 +322,17 @@ class _Run:
         self.jump(1)
 
     def jump(self, where: int) -> None:
-        if self.jumps and self.now is not None:
-            self.jumps[-1][where].append(self.now)
+        if self.jumps:
+            self.jumps[-1][where].append(self.here)
         self.now = None
 
     def try_(self, node: ir.Try) -> None:
-        before = dict(self.now or {})
+        before = dict(self.here)
         raised: list[Environment] = [before]
         self.raised.append(raised)
         self.block(node.body)
         self.raised.pop()
-        if self.now is not None:
-            self.block(node.orelse)
+        self.block(node.orelse)
         ends = [self.now]
         for handler in node.handlers:
             self.now = _joined([dict(each) for each in raised])
@@ -356,14 +360,12 @@ class _Run:
         self.now = None
 
     def define(self, node: ir.Define) -> None:
-        assert self.now is not None
-        self.now[(node.name,)] = Made(open=True)
+        self.here[(node.name,)] = Made(open=True)
 
     def forget(self, node: ir.Forget) -> None:
         for target in node.targets:
             for text in _targets(target):
-                if self.now is not None:
-                    self.now.pop(text, None)
+                self.here.pop(text, None)
 
     # expressions
 
@@ -374,7 +376,7 @@ class _Run:
 
     def name(self, node: ir.Name) -> Made:
         text = (node.id,)
-        known = None if self.now is None or node.id in self.function.shared_names else self.now.get(text)
+        known = None if node.id in self.function.shared_names else self.here.get(text)
         if known is not None:
             return _called(text, known)
         if node.external:
@@ -386,7 +388,7 @@ class _Run:
         text = _text(node)
         if node.external or node.attr in _NO_GRAPH:
             return NOTHING
-        known = None if self.now is None else self.now.get(text)
+        known = self.here.get(text)
         if known is not None:
             return _called(text, known)
         base = self.value(node.base)
@@ -475,7 +477,7 @@ class _Run:
             return self.call_imported(node, names, args)
         if isinstance(node.func, ir.Attribute):
             return self.call_method(node, node.func, args)
-        if isinstance(node.func, ir.Name) and (node.func.id,) not in (self.now or {}):
+        if isinstance(node.func, ir.Name) and (node.func.id,) not in self.here:
             name = node.func.id
             if name in self.file.classes:
                 return _fresh(args)
@@ -527,16 +529,16 @@ class _Run:
             return receiver
         if attr in _PASSING_METHODS:
             return _combined([receiver, *args])
-        if attr in _GROWING and (text := _text(func.base)) and self.now is not None:
-            self.now[text] = _combined([receiver, *args])
+        if attr in _GROWING and (text := _text(func.base)):
+            self.here[text] = _combined([receiver, *args])
             return NOTHING
         if attr == "forward":
             return self.call_value(node, receiver, args)
-        if attr == "detach_" and (text := _text(func.base)) and self.now is not None:
-            self.now[text] = replace(receiver, must=frozenset())
+        if attr == "detach_" and (text := _text(func.base)):
+            self.here[text] = replace(receiver, must=frozenset())
             return NOTHING
         text = _text(func)
-        if len(text) > 1 and attr in (self.file.components | self.file.modules) or text in (self.now or {}):
+        if len(text) > 1 and attr in (self.file.components | self.file.modules) or text in self.here:
             return self.call_value(node, self.value(func), args)
         if attr == "parse_args":
             return NOTHING
@@ -571,19 +573,19 @@ class _Run:
         values = tuple(value for value in values if not value.must - value.may)  # a loss is no part of a module
         texts = [*(owner for owner in owners if owner), *(text for value in values for text in value.same)]
         may = frozenset().union(*(value.may for value in values))
-        if self.now is None or len(texts) < 2 and not (owners and may):
+        if len(texts) < 2 and not (owners and may):
             return
         for text in texts:
-            known = self.now.get(text)
+            known = self.here.get(text)
             if known is not None:
-                self.now[text] = replace(known, may=known.may | may)
+                self.here[text] = replace(known, may=known.may | may)
 
     def forget_attributes(self, base: Any) -> None:
         """A method may have assigned any attribute of its object."""
         root = _text(base)
-        for text in [known for known in self.now or {} if root and len(known) > len(root)]:
-            if text[: len(root)] == root and self.now is not None:
-                del self.now[text]
+        for text in [known for known in self.here if root and len(known) > len(root)]:
+            if text[: len(root)] == root:
+                del self.here[text]
 
 
 def _names_of(callee: Made, file: _File) -> bool:
@@ -647,8 +649,6 @@ def _joined(environments: Iterable[Environment | None]) -> Environment | None:
         return None
     joined = dict(there[0])
     for other in there[1:]:
-        if other is joined:
-            continue
         for text in joined.keys() | other.keys():
             one, two = joined.get(text), other.get(text)
             if one is None or two is None:
