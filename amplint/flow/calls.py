@@ -82,8 +82,8 @@ class Calls(Expressions):
         """Every way the body ends, with what it returns."""
 
     def call(self, node: ir.Call, path: Path, frame: Frame) -> Outcomes:
-        if isinstance(node.func, ir.Attribute) and _is_super(node.func.base):
-            return self.call_super(node, node.func.attr, path, frame)
+        if isinstance(node.func, ir.Attribute) and (base := _super(node.func.base)) is not None:
+            return self.call_super(node, base, node.func.attr, path, frame)
         outcomes: Outcomes = []
         if isinstance(node.func, ir.Attribute) and not node.func.external:
             for after, receiver in self.evaluate(node.func.base, path, frame):
@@ -565,10 +565,14 @@ class Calls(Expressions):
                 return self.optimizer_method(owner, function.key[2], args, kwargs, site, path, frame)
         return self.unknown_call(function, args, kwargs, site, path)
 
-    def call_super(self, node: ir.Call, attr: str, path: Path, frame: Frame) -> Outcomes:
+    def call_super(self, node: ir.Call, base: ir.Call, attr: str, path: Path, frame: Frame) -> Outcomes:
+        """``super().attr(...)``; a function within a method says of which class and object."""
         owner = frame.function.owner
         parameters = frame.function.parameters
-        me = path.local(frame.key, parameters[0].name) if parameters else None
+        me = (path.local(frame.key, parameters[0].name) if parameters else None) or NONE
+        if len(base.args) == 2:
+            for _, (cls, given) in self.evaluate_all([argument.value for argument in base.args], path, frame)[:1]:
+                owner, me = cls.definition if isinstance(cls, Type) else owner, given
         outcomes: Outcomes = []
         for after, args, kwargs in self.arguments(node, path, frame):
             if owner is not None and isinstance(me, Instance):
@@ -576,7 +580,7 @@ class Calls(Expressions):
                 if method is not None:
                     outcomes += self.call_routine(Routine(method, me), args, kwargs, node.site, after, frame)
                     continue
-            if attr == "__init__" or attr in MODULE_METHODS or me is None:
+            if attr == "__init__" or attr in MODULE_METHODS:
                 outcomes.append((after, NONE))
             else:
                 outcomes += self.unknown_call(me, args, kwargs, node.site, after, attr)
@@ -697,7 +701,9 @@ class Calls(Expressions):
             return [(path, instance)]
         followed: Outcomes
         touches = any(method.touches for c in self.lineage(cls.definition) for method in c.methods.values())
-        if touches and not init.touches and frame.depth < MAX_DEPTH:  # it may keep what the other methods use
+        if (
+            (touches or self.has_unseen_base(cls.definition)) and not init.touches and frame.depth < MAX_DEPTH
+        ):  # it may keep what the other methods use
             followed = self.follow(Routine(init, instance), [instance, *args], kwargs, site, path, frame)
         else:
             followed = self.call_routine(Routine(init, instance), args, kwargs, site, path, frame)
@@ -784,7 +790,7 @@ class Calls(Expressions):
             path = self.machine.perhaps_backward(path, site)
         path = self.forget(given, path)
         key = ("call", key_of(function), attr, *(key_of(value) for value in args))
-        holds = self.reached(given, path)
+        holds: list[Value] = [*self.reached(given, path)]
         scaled = scaled_within((*args, *kwargs.values()))
         if scaled is not None and isinstance(scaled.scaler, Scaler):
             holds.append(scaled.scaler)  # what comes back may be made of the scaled loss
@@ -824,7 +830,7 @@ class Calls(Expressions):
                 self.machine.evidence.escaped.add(value.key)
                 path = self.machine.emit(path, Event(EventKind.FORGET, scaler=value.key))
                 path = self.machine.forget_gradients(path)
-            elif isinstance(value, Optimizer):
+            else:
                 path = self.machine.emit(path, Event(EventKind.FORGET, optimizers=(value.key,)))
         held = [path.store.get((v.key, HELD)) for v in given if isinstance(v, Unknown)]
         called = [*given, *(v for items in held if isinstance(items, Items) for v in items.values)]
@@ -856,9 +862,9 @@ class Calls(Expressions):
         there = (key for key in self.machine.optimizers() if not path.facts.get(("none", key)))
         return tuple(key for key in there if key in reached or _is_made_elsewhere(key, path))
 
-    def reached(self, given: Iterable[Value], path: Path) -> list[Value]:
+    def reached(self, given: Iterable[Value], path: Path) -> list[Scaler | Optimizer]:
         """The scalers and optimizers that can be got at from the given values."""
-        found: dict[Value, None] = {}
+        found: dict[Scaler | Optimizer, None] = {}
         seen: set[Key] = set()
         queue = list(given)
         owned = path.store.owned
@@ -911,13 +917,12 @@ class Calls(Expressions):
         return [(path, Several(Items(tuple(self.elements(value)[1][0] for value in args if _some(value)))))]
 
     def enumerate_(self, args: list[Value], kwargs: Kwargs, site: int, path: Path, frame: Frame) -> Outcomes:
-        if not args:
-            return []
-        if isinstance(args[0], Items):
-            pairs = (Items((Known(index), value)) for index, value in enumerate(args[0].values))
+        source = (args or [*kwargs.values()] or [NONE])[0]
+        if isinstance(source, Items):
+            pairs = (Items((Known(index), value)) for index, value in enumerate(source.values))
             return [(path, Items(tuple(pairs)))]
         index = Unknown(("element", "index", site))
-        return [(path, Several(Items((index, self.elements(args[0])[1][0])))) if _some(args[0]) else (path, NONE)]
+        return [(path, Several(Items((index, self.elements(source)[1][0])))) if _some(source) else (path, NONE)]
 
     def same(self, args: list[Value], kwargs: Kwargs, site: int, path: Path, frame: Frame) -> Outcomes:
         """A copy, an iterator or another order of the same elements."""
@@ -952,7 +957,8 @@ class Calls(Expressions):
     def setattr_(self, args: list[Value], kwargs: Kwargs, site: int, path: Path, frame: Frame) -> Outcomes:
         if len(args) == 3 and isinstance(args[1], Known) and isinstance(args[0], (Instance, Unknown)):
             return [(path.with_attribute(args[0].key, str(args[1].value), args[2]), NONE)]
-        return [(path, NONE)]
+        given: list[Value] = [value for value in args if not isinstance(value, (Instance, Unknown))]
+        return [(self.forget(given, path), NONE)]
 
     def next_(self, args: list[Value], kwargs: Kwargs, site: int, path: Path, frame: Frame) -> Outcomes:
         return [self.remade(path, Unknown(("call", "next", site)))]
@@ -1060,8 +1066,11 @@ def _some(value: Value) -> bool:
     return not (isinstance(value, Items) and not value.values)
 
 
-def _is_super(node: ir.Expression) -> bool:
-    return isinstance(node, ir.Call) and isinstance(node.func, ir.Name) and node.func.id == "super"
+def _super(node: ir.Expression) -> ir.Call | None:
+    """The call ``super()`` that an expression is."""
+    if isinstance(node, ir.Call) and isinstance(node.func, ir.Name) and node.func.id == "super":
+        return node
+    return None
 
 
 def _partial(function: Value, args: list[Value], kwargs: Kwargs) -> Value:

@@ -82,9 +82,7 @@ class _Lowering:
                 for small in statement.body:
                     self.small(small, lowered)
             else:
-                method = _COMPOUND.get(type(statement))
-                if method is not None:
-                    method(self, statement, lowered)
+                _COMPOUND[type(statement)](self, statement, lowered)
         return lowered
 
     def suite(self, suite: cst.BaseSuite) -> list[ir.Statement]:
@@ -439,8 +437,7 @@ class _Lowering:
 
     def bind(self, node: cst.NamedExpr) -> ir.Expression:
         value = self.expression(node.value)
-        if not isinstance(node.target, cst.Name):
-            return value
+        assert isinstance(node.target, cst.Name)  # Python has no other
         self.scope.bind(node.target.value)
         return ir.Bind(node.target.value, value)
 

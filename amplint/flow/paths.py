@@ -275,8 +275,10 @@ class Path:
             return subject.value is None
         if isinstance(subject, (Scaler, Optimizer)) and subject.built:
             return False
-        if isinstance(subject, (Unknown, Scaler, Optimizer)):
-            return False if self.facts.get(subject.key) else self.facts.get(("none", subject.key))
+        if isinstance(subject, (Unknown, Scaler, Optimizer)) or (
+            isinstance(subject, Condition) and subject.tag in ("and", "or")  # one of its parts
+        ):
+            return False if self.facts.get(key_of(subject)) else self.facts.get(("none", key_of(subject)))
         return False
 
     def _decide_equal(self, value: Condition) -> bool | None:

@@ -233,9 +233,7 @@ class _Run:
         for statement in statements:
             if self.now is None:
                 return
-            method = _STATEMENTS.get(type(statement))
-            if method is not None:
-                method(self, statement)
+            _STATEMENTS[type(statement)](self, statement)
             if self.now is not None:
                 for raised in self.raised:
                     raised.append(dict(self.now))

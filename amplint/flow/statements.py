@@ -337,7 +337,7 @@ class Statements(Calls):
                 return [after for after, _ in outcomes]
         if _is_generator(context):
             return [self.machine.forget_all(path)]
-        if isinstance(context, Unknown):
+        if isinstance(context, Unknown) or (isinstance(context, Instance) and self.is_inherited(context, "__exit__")):
             return [self.forget([context, entered], path)]
         return [path]
 
