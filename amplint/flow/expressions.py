@@ -9,7 +9,7 @@ from typing import Any
 
 from amplint.flow import program as ir
 from amplint.flow.machine import Frame, Machine, is_each
-from amplint.flow.paths import Path
+from amplint.flow.paths import Path, words_of
 from amplint.flow.values import (
     Condition,
     Imported,
@@ -332,10 +332,12 @@ class Expressions(ABC):
         return outcomes
 
     def compare(self, node: ir.Compare, path: Path, frame: Frame) -> Outcomes:
-        return [
-            (after, _comparison(node.operator, left, right))
-            for after, (left, right) in self.evaluate_all([node.left, node.right], path, frame)
-        ]
+        outcomes: Outcomes = []
+        for after, (left, right) in self.evaluate_all([node.left, node.right], path, frame):
+            if node.operator == "<" and not (_has_no_size(left) or _has_no_size(right)):
+                after = self.used_as_number(_one_scaled(left, right), node.site, after)
+            outcomes.append((after, _comparison(node.operator, left, right)))
+        return outcomes
 
     def choice(self, node: ir.Choice, path: Path, frame: Frame) -> Outcomes:
         outcomes: Outcomes = []
@@ -453,6 +455,19 @@ class Expressions(ABC):
                         after = self.machine.emit(after, Event(EventKind.FORGET, scaler=held.key))
                 return after
         return path
+
+
+def _one_scaled(left: Value, right: Value) -> list[Value]:
+    """Of two values the scaled one, if the other is not scaled as well."""
+    scaled: list[Value] = [value for value in (left, right) if isinstance(value, Scaled)]
+    return scaled if len(scaled) == 1 else []
+
+
+def _has_no_size(value: Value) -> bool:
+    """Whether a scale makes no difference to a comparison with a value: zero, infinity, what is made of a scale."""
+    if isinstance(value, Known):
+        return not value.value
+    return any(word == "get_scale" or word.rpartition(".")[2] == "inf" for word in words_of(key_of(value)))
 
 
 def named(value: Value, scope: str, name: str) -> Value:

@@ -32,6 +32,9 @@ _MEASURING_FUNCTIONS = frozenset(
     """torch.norm torch.linalg.norm torch.linalg.vector_norm torch.nan_to_num torch.nan_to_num_ torch.abs torch.mean
     torch.sum torch.nn.utils.get_total_norm torch._foreach_norm torch._foreach_add_""".split()
 )
+_COPIES = frozenset({"cpu", "numpy", "clone", "abs", "tolist", "detach", "float", "flatten", "view"})
+_HISTOGRAMS = frozenset({"add_histogram", "Histogram"})
+"""What draws how large values are."""
 _PARAMETER = re.compile(r"^(p|w|params?|parameters?|weights?|bias)\d*$|_params?$|_parameters?$|^param_", re.IGNORECASE)
 
 
@@ -112,9 +115,17 @@ class _Finder:
             return ""
         if node.func_externals() & _MEASURING_FUNCTIONS:
             return "use" if any(self.is_parameters_gradient(argument.value) for argument in node.args) else ""
+        if _last_name(node.func) in _HISTOGRAMS:
+            return "use" if any(self.shows_gradient(argument.value) for argument in node.args) else ""
         if isinstance(node.func, ir.Attribute) and self.is_parameters_gradient(node.func.base):
             return "clip" if node.func.attr in _CLIPPING else "use" if node.func.attr in _MEASURING else ""
         return ""
+
+    def shows_gradient(self, node: Any) -> bool:
+        """Whether a value has the sizes of a parameter's gradient, a copy of it as well."""
+        while isinstance(node, ir.Call) and isinstance(node.func, ir.Attribute) and node.func.attr in _COPIES:
+            node = node.func.base
+        return self.is_parameters_gradient(node)
 
     def is_parameters_gradient(self, node: Any) -> bool:
         """Whether a gradient is that of a parameter, not of an input."""

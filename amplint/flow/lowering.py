@@ -202,7 +202,7 @@ class _Lowering:
     def pattern_test(self, subject: ir.Expression, pattern: cst.MatchPattern) -> ir.Expression | None:
         """The comparison that a pattern of values makes; None for any other pattern."""
         if isinstance(pattern, (cst.MatchValue, cst.MatchSingleton)):
-            return _compare(cst.Equal, subject, self.expression(pattern.value))
+            return _compare(cst.Equal, subject, self.expression(pattern.value), self.site(pattern))
         if isinstance(pattern, cst.MatchOr):
             tests = [self.pattern_test(subject, part.pattern) for part in pattern.patterns]
             return None if None in tests else ir.Either([test for test in tests if test is not None])
@@ -403,7 +403,7 @@ class _Lowering:
         left, compares = self.expression(node.left), []
         for target in node.comparisons:
             right = self.expression(target.comparator)
-            compares.append(_compare(type(target.operator), left, right))
+            compares.append(_compare(type(target.operator), left, right, self.site(node)))
             left = right
         return compares[0] if len(compares) == 1 else ir.All(compares)
 
@@ -483,21 +483,21 @@ def _captures(pattern: cst.CSTNode) -> list[str]:
     return found
 
 
-def _compare(operator: type[cst.BaseCompOp], left: ir.Expression, right: ir.Expression) -> ir.Expression:
+def _compare(operator: type[cst.BaseCompOp], left: ir.Expression, right: ir.Expression, site: int) -> ir.Expression:
     """Comparisons in few forms, so that opposite spellings of one condition are seen to be opposite."""
     if operator is cst.NotEqual:
-        return ir.Not(ir.Compare("==", left, right))
+        return ir.Not(ir.Compare("==", left, right, site))
     if operator is cst.IsNot:
-        return ir.Not(ir.Compare("is", left, right))
+        return ir.Not(ir.Compare("is", left, right, site))
     if operator is cst.NotIn:
-        return ir.Not(ir.Compare("in", left, right))
+        return ir.Not(ir.Compare("in", left, right, site))
     if operator is cst.GreaterThan:
-        return ir.Compare("<", right, left)
+        return ir.Compare("<", right, left, site)
     if operator is cst.LessThanEqual:
-        return ir.Not(ir.Compare("<", right, left))
+        return ir.Not(ir.Compare("<", right, left, site))
     if operator is cst.GreaterThanEqual:
-        return ir.Not(ir.Compare("<", left, right))
-    return ir.Compare({cst.Equal: "==", cst.Is: "is", cst.LessThan: "<", cst.In: "in"}[operator], left, right)
+        return ir.Not(ir.Compare("<", left, right, site))
+    return ir.Compare({cst.Equal: "==", cst.Is: "is", cst.LessThan: "<", cst.In: "in"}[operator], left, right, site)
 
 
 def _subexpressions(node: cst.CSTNode) -> list[cst.BaseExpression]:

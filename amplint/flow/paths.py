@@ -400,6 +400,12 @@ class Path:
             return path
         return path.but(facts=Frozen({**path.facts, **{(NEXT, Next(key)): not t for key, t in turned.items()}}))
 
+    def past_the_last(self, made: Iterable[Key]) -> Path:
+        """This path after a loop that was walked once for all: what one of its values was not, the last one was."""
+        keys = frozenset(made)
+        missed = any(not truth and _asks_for_last(key, keys) for key, truth in self.facts.items())
+        return self.doubted() if missed else self
+
     def next_iteration(self) -> Path:
         """This path at the beginning of another iteration, of which the one before has told something."""
         told = {key[1].key: truth for key, truth in self.facts.items() if key[0] == NEXT}
@@ -489,17 +495,18 @@ _PRECISION = re.compile(
 )
 
 
-def _words(key: Any) -> Iterable[str]:
+def words_of(key: Any) -> Iterable[str]:
+    """Every identifier and text in a key."""
     if isinstance(key, str):
         yield key
     elif isinstance(key, tuple):
         for part in spelled_out(key):
-            yield from _words(part)
+            yield from words_of(part)
 
 
 def is_about_values(key: Key) -> bool:
     """Whether a condition looks at losses or gradients, which turn out one way or the other in every run."""
-    return any(_VALUES.search(word) for word in _words(key))
+    return any(_VALUES.search(word) for word in words_of(key))
 
 
 def _number(key: Key, zeros: set[Key]) -> int | None:
@@ -572,7 +579,7 @@ def _varies(key: Key) -> bool | None:
 
     A switch of the whole run and a count of batches are not one decision under two names.
     """
-    words = set(_words(key))
+    words = set(words_of(key))
     if words & {"element", "augmented", "Modulo"}:
         return True
     return None if "call" in words else False
@@ -592,13 +599,13 @@ def _operands(key: Key) -> frozenset[Key]:
 
 def is_about_gradients(key: Key) -> bool:
     """Whether a condition looks at the size of gradients, or whether they are finite."""
-    words = list(_words(key))
+    words = list(words_of(key))
     return any(_GRADIENTS.search(word) for word in words) and not any("loss" in word.lower() for word in words)
 
 
 def is_about_precision(key: Key) -> bool:
     """Whether a condition looks like the switch between mixed precision and none."""
-    return any(_PRECISION.search(word) for word in _words(key))
+    return any(_PRECISION.search(word) for word in words_of(key))
 
 
 def join(paths: list[Path], decided: Iterable[Key]) -> list[Path]:

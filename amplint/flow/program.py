@@ -107,6 +107,7 @@ class Compare:
     operator: str
     left: Expression
     right: Expression
+    site: int
 
 
 @dataclass(slots=True, eq=False)
@@ -215,6 +216,8 @@ class For:
     """Whether it is meant to run at least once: it makes or steps an optimizer an iteration, or gives a scaler away."""
     scales: bool = False
     """Whether its body uses a scaler."""
+    updates: tuple[Call, Call] | None = None
+    """Where each iteration steps its own optimizer and then updates the scaler, those two calls."""
 
 
 @dataclass(slots=True, eq=False)

@@ -13,6 +13,7 @@ from amplint.flow import program as ir
 from amplint.flow.gradients import changing_nodes, mark_descaled, using_nodes
 from amplint.flow.vocabulary import (
     ACCELERATORS,
+    AUTOCASTS,
     AUTOGRAD_BACKWARD,
     BOUND_METHODS,
     CLIP_FUNCTIONS,
@@ -99,6 +100,9 @@ class _Relevance:
         self.active = {id(node) for node in self.all_nodes if self._can_act(node) and self._is_active(node)}
         self.relevant = self._relevant()
         self.active |= {id(n) for n in self.all_nodes if isinstance(n, ir.Bind) and n.name in self.relevant}
+        self.active |= {id(binding.value) for binding in self.bindings if self._keeps_region(binding)}
+        returned = [n.value for n in self.all_nodes if isinstance(n, ir.Return)]
+        self.active |= {id(value) for value in returned if _is_region(value)}
 
     def called(self) -> dict[str, frozenset[str]]:
         """The methods that are called on what goes by each identifier."""
@@ -123,7 +127,7 @@ class _Relevance:
 
     def _spread(self, program: ir.Program) -> None:
         owners = {id(m): c.name for c in program.classes for m in c.methods.values()}
-        assigned = [n for n in self.bindings if _has_closure(n.value)]
+        assigned = [n for n in self.bindings if _has_closure(n.value) or _refers_to_clip(n.value)]
         self.assigned_functions = {e for n in assigned for t in n.targets if t is not None for e in self._ends(t)} - {
             ""
         }
@@ -143,7 +147,8 @@ class _Relevance:
                 for names, test in ((self.touching_names, self._is_active), (self.scaling_names, self._scales)):
                     own = set().union(*(self._ends(target) for target in node.targets if target is not None))
                     inner = [n for c in ir.walk(node.value) if isinstance(c, ir.Closure) for n in self.inside(c)]
-                    if not own <= names and any(test(n) for n in inner):
+                    clips = names is self.touching_names and _refers_to_clip(node.value)
+                    if not own <= names and (clips or any(test(n) for n in inner)):
                         names |= own
                         grew = True
 
@@ -169,7 +174,7 @@ class _Relevance:
 
     def _can_act(self, node: Any) -> bool:
         """Whether a node is of a kind that can be active, whatever the names in it come to mean."""
-        return isinstance(node, (ir.Call, ir.Attribute, ir.Operation)) or id(node) in self.changing
+        return isinstance(node, (ir.Call, ir.Attribute, ir.Operation, ir.Compare)) or id(node) in self.changing
 
     def _is_active(self, node: Any) -> bool:
         if id(node) in self.changing:
@@ -197,6 +202,10 @@ class _Relevance:
             return self._is_handed(node)
         if isinstance(node, ir.Operation):
             return node.tag == "text" and any(_identifier(part) in self.scaled for part in node.parts)
+        if isinstance(node, ir.Compare):
+            return node.operator == "<" and not {_identifier(node.left), _identifier(node.right)}.isdisjoint(
+                self.scaled
+            )
         if isinstance(node, ir.Attribute):
             if node.attr == "grad" or node.attr in self.touching_names:
                 return True
@@ -428,6 +437,9 @@ class _Relevance:
                     relevant |= operands
                 else:
                     undecided.append((operands, [n for n in inside if isinstance(n, ir.Assign)]))
+            elif isinstance(node, ir.With):
+                if any(id(inner) in self.active for statement in node.body for inner in ir.walk(statement)):
+                    relevant.add(_identifier(node.context.func if isinstance(node.context, ir.Call) else node.context))
         size = -1
         while size != len(relevant):
             size = len(relevant)
@@ -438,6 +450,11 @@ class _Relevance:
                 if not operands <= relevant and any(self._is_telling(node, relevant) for node in assigns):
                     relevant |= operands
         return relevant
+
+    def _keeps_region(self, binding: ir.Assign) -> bool:
+        """Whether a region of autocast is made here that is entered elsewhere, with something of the protocol in it."""
+        ends = set().union(*(self._ends(target) for target in binding.targets if target is not None))
+        return _is_region(binding.value) and bool(ends & self.relevant)
 
     def _scaled(self) -> set[str]:
         """Identifiers that may hold a scaled loss, or what came of one."""
@@ -557,6 +574,7 @@ class _Relevance:
                 or any(map(_appends_object, nodes))
             )
             s.body, s.orelse = self.block(s.body, [], inside), self.block(s.orelse, after, active)
+            s.updates = _step_and_update(s)
             return self._quieted(s, [*s.body, *s.orelse])
         if isinstance(s, ir.While):
             s.scales = self._uses_scaler(s.body)
@@ -677,6 +695,22 @@ def _steps_each(target: ir.Target, nodes: list[Any]) -> bool:
     return False
 
 
+def _step_and_update(loop: ir.For) -> tuple[ir.Call, ir.Call] | None:
+    """The step of a loop's own optimizer and the update after it, where its body does nothing else with gradients."""
+    step = update = None
+    for statement in loop.body:
+        call = statement.value if isinstance(statement, ir.Do) else None
+        if not isinstance(call, ir.Call) or not isinstance(call.func, ir.Attribute):
+            return None
+        if call.func.attr == "step" and len(call.args) == 1 and _steps_each(loop.target, [call]):
+            step = call
+        elif call.func.attr == "update" and not call.args and step is not None:
+            update = update or call
+        elif call.func.attr not in ("unscale_", "zero_grad") and not call.func_externals() & CLIP_FUNCTIONS:
+            return None
+    return (step, update) if step is not None and update is not None else None
+
+
 def _appends_object(node: Any) -> bool:
     """Whether a collection is given a scaler or an optimizer made for it."""
     if isinstance(node, ir.Assign):
@@ -692,6 +726,20 @@ def _arms(node: ir.If | ir.While | ir.Choice) -> Iterable[Any]:
 
 def _has_closure(node: Any) -> bool:
     return any(isinstance(inner, ir.Closure) for inner in ir.walk(node))
+
+
+def _is_region(value: Any) -> bool:
+    """Whether a value is a region of autocast, made here."""
+    return isinstance(value, ir.Call) and not value.func_externals().isdisjoint(AUTOCASTS)
+
+
+def _refers_to_clip(node: Any) -> bool:
+    """Whether a value is a function that clips gradients, or made from one: not what a call of it returns."""
+    called = {id(inner.func) for inner in ir.walk(node) if isinstance(inner, ir.Call)}
+    return any(
+        isinstance(inner, (ir.Name, ir.Attribute)) and inner.external & CLIP_FUNCTIONS and id(inner) not in called
+        for inner in ir.walk(node)
+    )
 
 
 def _yields(node: Any) -> bool:

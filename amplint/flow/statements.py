@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from amplint.flow import program as ir
 from amplint.flow.calls import GENERATOR, Calls
 from amplint.flow.expressions import MODULE, Outcomes, named
-from amplint.flow.machine import MAX_DEPTH, MAX_PATHS, Frame, TooComplex
+from amplint.flow.machine import MAX_DEPTH, MAX_PATHS, Frame, TooComplex, is_each
 from amplint.flow.paths import Path, essence, join, merge, widest
 from amplint.flow.values import (
     NONE,
@@ -32,7 +33,10 @@ from amplint.flow.values import (
     key_of,
 )
 from amplint.flow.vocabulary import ERRORS_OF_MISUSE, EXPECTED_FAILURES
-from amplint.protocol import Event, EventKind, Stage
+from amplint.protocol import UNSEEN, Content, Event, EventKind, Stage, surely
+
+WAITING = (Content.SCALED, Content.UNSCALED)
+"""What a step is still to come for."""
 
 
 class Exit(enum.Enum):
@@ -162,7 +166,7 @@ class Statements(Calls):
             elif self.is_over_objects(elements[0], node.target, frame):
                 # a loop over optimizers does the same to each of them: once for all, and there are some
                 after = (after.assume(source, True) or [after])[0]
-                ends += self.unrolled(node, elements, after, frame)
+                ends += self.each_in_turn(node, elements, after, frame)
             else:
                 ends += self.repeated(node, source, elements[0], after, frame)
         return ends
@@ -180,6 +184,30 @@ class Statements(Calls):
     def parts(self, value: Value) -> tuple[Value, ...]:
         """What a value is made of, through any number of tuples within each other."""
         return tuple(p for part in value.values for p in self.parts(part)) if isinstance(value, Items) else (value,)
+
+    def each_in_turn(self, node: ir.For, elements: list[Value], path: Path, frame: Frame) -> Ends:
+        """A loop whose body is run for one optimizer: what it has then done to the scaler meets all others."""
+        made = [key_of(part) for element in elements for part in self.parts(element)]
+        ends = [
+            (exit, after.past_the_last(made) if exit is Exit.NEXT else after, value)
+            for exit, after, value in self.unrolled(node, elements, path, frame)
+        ]
+        if node.updates is None:
+            return ends
+        step, update = node.updates
+        assert isinstance(update.func, ir.Attribute)
+        for after in [after for exit, after, _ in ends if exit is Exit.NEXT]:
+            parts: list[ir.Expression] = [update.func.base, step.args[0].value]
+            for last, (scaler, optimizer) in self.evaluate_all(parts, after, frame):
+                if not isinstance(scaler, Scaler) or is_each(scaler.key) or not isinstance(optimizer, Optimizer):
+                    continue
+                marks = path.protocol.marks(optimizer.key)
+                waiting = surely(marks - UNSEEN, lambda mark: mark.content in WAITING and mark.scaler == scaler.key)  # noqa: B023
+                if waiting:
+                    others = frozenset(replace(mark, updated_at=update.site) for mark in waiting)
+                    last = last.but(protocol=last.protocol.with_marks([optimizer.key], others))
+                    self.machine.emit(last, Event(EventKind.SCALER_STEP, step.site, scaler.key, (optimizer.key,)))
+        return ends
 
     def unrolled(self, node: ir.For, elements: list[Value], path: Path, frame: Frame) -> Ends:
         ends: Ends = []

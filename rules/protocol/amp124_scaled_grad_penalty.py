@@ -56,15 +56,20 @@ class ScaledGradPenalty(Rule):
 
     def check(self, context: Context) -> Iterator[Finding]:
         """Yield the gradients that keep their scale."""
+        from amplint.training.autocast import argument_of
+
         places, scalers = context.training.places, context.training.scalers
         scales = {use.call for scaler in scalers.built for use in scalers.uses(scaler) if use.method == "scale"}
+        others = [(context.tree.code(use.receiver), use) for use in scalers.unclaimed]
+        updated = {text for text, use in others if use.method in ("update", "unscale_")}
         scales |= {
-            use.call for use in scalers.unclaimed if use.method == "scale" and "scaler" in _receiver(context, use.call)
+            use.call for text, use in others if use.method == "scale" and (text in updated or "scaler" in text.lower())
         }
         for call in places.calls("grad"):
             if "torch.autograd.grad" not in context.names.qualified(call.func) or not _builds_graph(call):
                 continue
-            if not scales & context.training.origins.of(call.args[0].value).passed:
+            outputs = argument_of(call.args, ("outputs",), "outputs")
+            if outputs is None or not scales & context.training.origins.of(outputs).passed:
                 continue
             around = [node for node, _ in places.around(call)]
             function = next((node for node in around if _is_function(node)), context.tree.module)
@@ -77,10 +82,6 @@ class ScaledGradPenalty(Rule):
                 help="Multiply them by `1.0 / scaler.get_scale()` before the penalty is made of them.",
                 no_fix_reason="where these gradients are used is the program's own",
             )
-
-
-def _receiver(context: Context, call: cst.Call) -> str:
-    return context.tree.code(call.func).lower()
 
 
 def _builds_graph(call: cst.Call) -> bool:

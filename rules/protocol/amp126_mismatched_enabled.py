@@ -1,9 +1,9 @@
 """# mismatched-enabled (AMP126)
 
 ## What it does
-Finds a gradient scaler and an autocast region of float16 that are switched by two different flags of the program, so
-that the region can be on while the scaler is off. Flags that choose a precision (float16 here, bfloat16 there), and
-conditions that are more than one flag, are left alone.
+Finds a gradient scaler and an autocast region of float16 that are switched by two different flags of the program, or
+the scaler by a flag for mixed precision and the region by none, so that the region can be on while the scaler is off.
+Flags that choose a precision (float16 here, bfloat16 there) are left alone, as are conditions of more than one flag.
 
 ## Why is this bad?
 With autocast on and the scaler off small float16 gradients become zero: for a loss of the size 1e-6, 94.5 % of them
@@ -34,13 +34,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from amplint.findings import Finding, Severity
 from amplint.mentions import OF_TRAINING
 from amplint.rule import Context, Rule
 
+if TYPE_CHECKING:
+    from amplint.training.autocast import Region
+    from amplint.training.training import Training
+
 _SWITCH = re.compile(r"amp|scal|mixed|autocast|precision", re.IGNORECASE)
+_SWITCH_OF_ALL = re.compile(r"^(use_|enable_|with_|is_)?(amp|autocast|mixed_?precision)(_enabled)?$", re.IGNORECASE)
+"""A flag that is meant for the region too: ``use_amp``, not ``use_scaler``."""
 _PRECISION = re.compile(r"16|half|bf|dtype|fp32|float|device|cuda|gpu", re.IGNORECASE)
 
 
@@ -66,24 +72,42 @@ class MismatchedEnabled(Rule):
         scaler = scalers[0]
         switch = _flag(context, scaler.argument("enabled"))
         regions = [region for region in training.autocasts.regions if not training.autocasts.is_inference(region.node)]
+        if switch is None or not regions:
+            return
         flags = [_flag(context, region.argument("enabled")) for region in regions]
         on = [flag for flag in flags if flag is not None]
-        if switch is None or not on or len(on) < len(flags) or any(flag.origin == switch.origin for flag in on):
+        if _SWITCH_OF_ALL.search(switch.name) and all(_is_always_on(training, region) for region in regions):
+            message = f"`{switch.text}` switches the scaler, and the autocast region is on without it"
+        elif len(on) == len(flags) and all(flag.origin != switch.origin for flag in on):
+            switches = f"`{switch.text}` switches the scaler, `{on[0].text}` the autocast region"
+            message = f"{switches}: one can be on without the other"
+        else:
             return
         yield context.finding(
             self,
             scaler.call,
-            f"`{switch.text}` switches the scaler, `{on[0].text}` the autocast region: one can be on without the other",
+            message,
             help="Give both the same flag.",
-            related=(context.related(regions[0].call, "the region is switched here"),),
+            related=(context.related(regions[0].call, "the region is switched here" if on else "the region is here"),),
             no_fix_reason="which of the flags is meant only the program knows",
         )
+
+
+def _is_always_on(training: Training, region: Region) -> bool:
+    """Whether a region of float16 is made where it is entered, and that whatever the program's flags are."""
+    dtypes = {choice.dtype for choice in training.autocasts.dtypes(region)}
+    made_there = region.call in region.place.children and region.name in training.names.qualified(region.call.func)
+    if region.argument("enabled") is not None or dtypes != {"float16"} or not made_there:
+        return False
+    return not any(training.places.guards_of(place) for place in training.lifetimes.ways_to(region.place))
 
 
 class _Flag(NamedTuple):
     """A flag as it is spelled, and what identifies it."""
 
     text: str
+    name: str
+    """The identifier that says what it is for."""
     origin: object
 
 
@@ -91,7 +115,7 @@ def _flag(context: Context, value: object) -> _Flag | None:
     """The one flag that an argument is, None for anything else."""
     import libcst as cst
 
-    if not isinstance(value, (cst.Name, cst.Attribute)):
+    if not isinstance(value, (cst.Name, cst.Attribute, cst.Subscript)):
         return None
     ends = context.training.origins.of(value).ends
     if len(ends) != 1 or not isinstance(ends[0].node, (cst.Name, cst.Attribute, cst.Param)):
@@ -100,4 +124,5 @@ def _flag(context: Context, value: object) -> _Flag | None:
     spelled = f"{text}.{ends[0].path}"
     if not _SWITCH.search(spelled) or _PRECISION.search(spelled):
         return None
-    return _Flag(text, (context.tree.code(ends[0].node), ends[0].path))
+    words = re.findall(r"\w+", text)
+    return _Flag(text, words[-1] if words else "", (context.tree.code(ends[0].node), ends[0].path))
