@@ -114,6 +114,27 @@ def test_gradients_flow_only_where_the_program_lets_them() -> None:
     assert codes(source.replace("scaler.step(opt_g)", "opt_g.step()")) == {("AMP101", 14)}
 
 
+def test_an_optimizer_of_another_model_has_no_part_in_a_run() -> None:
+    source = """
+        import torch
+
+        def train(name, loader, scaler, limit):
+            if name == "new":
+                model = Transformer()
+            else:
+                model = Transformer.from_pretrained(name)
+            optimizer = model.configure_optimizers(lr=1e-3)
+            for x in loader:
+                scaler.scale(model(x)).backward()
+                scaler.unscale_(optimizer)
+                torch.nn.utils.clip_grad_norm_(model.parameters(), limit)
+                scaler.step(optimizer)
+                scaler.update()
+    """
+    assert codes(source) == set()
+    assert codes(source.replace("scaler.unscale_(optimizer)", "pass")) == {("AMP103", 13)}
+
+
 SHOWN = {
     "a number that has a default may be another": """
         import torch

@@ -22,6 +22,14 @@ class Decisions:
         self._known: dict[Hashable, bool] = {}
         self._last: dict[Hashable, bool] = {}
 
+    def again(self) -> None:
+        """Begin the same run once more."""
+        self._told = tuple(self.taken)
+        self.taken.clear()
+        self._known.clear()
+        self._last.clear()
+        self.failed = False
+
     def decide(self, condition: Hashable, place: Hashable, likely: bool = True) -> bool:
         """Whether ``condition`` holds: the same answer each time; asked anew at a ``place``, the last one there."""
         known = self._known.get(condition)

@@ -122,16 +122,42 @@ def _explore(cut: Extract, root: Root, result: Rehearsal) -> Rehearsal:
 
 
 def _run(cut: Extract, root: Root, decisions: Decisions, memory: Memory, result: Rehearsal) -> None:
-    world = World(cut, decisions, memory)
+    was_ambiguous = memory.ambiguous
+    world, report, end = _attempt(cut, root, decisions, memory, frozenset())
+    if world.unmet:  # optimizers of other runs, which must not have a part in this one
+        memory.ambiguous = was_ambiguous
+        decisions.again()
+        world, report, end = _attempt(cut, root, decisions, memory, world.unmet)
+    result.paths += 1
+    result.steps += report.steps + report.skipped_steps
+    if end is None:
+        result.finished += 1
+    else:
+        result.ends[end] += 1
+        decisions.failed = True
+    for seen in report.findings:
+        if seen.filename == cut.filename:
+            key = (seen.code, seen.row, seen.column)
+            result.seen.setdefault(key, seen)
+            if not world.decided and not memory.ambiguous:
+                result.undecided.discard(key)
+            elif key not in result.undecided and result.seen[key] is seen:
+                result.undecided.add(key)
+
+
+def _attempt(
+    cut: Extract, root: Root, decisions: Decisions, memory: Memory, absent: frozenset[int]
+) -> tuple[World, Report, str | None]:
+    """One run, what was seen in it, and why it ended before its end."""
+    world = World(cut, decisions, memory, absent)
     report = Report()
-    end = ""
+    end: str | None = None
     try:
         with watch(report, existing=False):
             world.begin()
             namespace = Namespace(cut, world)
             with guard():
                 _call(cut, root, namespace, world)
-        result.finished += 1
     except PathEnds as error:
         end = str(error)
     except Refused as error:
@@ -144,19 +170,7 @@ def _run(cut: Extract, root: Root, decisions: Decisions, memory: Memory, result:
         end = "it exits"
     except BaseException as error:
         end = f"{type(error).__name__}: {error}"
-    result.paths += 1
-    result.steps += report.steps + report.skipped_steps
-    if end:
-        result.ends[end] += 1
-        decisions.failed = True
-    for seen in report.findings:
-        if seen.filename == cut.filename:
-            key = (seen.code, seen.row, seen.column)
-            result.seen.setdefault(key, seen)
-            if not world.decided and not memory.ambiguous:
-                result.undecided.discard(key)
-            elif key not in result.undecided and result.seen[key] is seen:
-                result.undecided.add(key)
+    return world, report, end
 
 
 def _call(cut: Extract, root: Root, namespace: dict[str, Any], world: World) -> None:

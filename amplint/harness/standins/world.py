@@ -6,7 +6,7 @@ import inspect
 import re
 import sys
 import types
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from typing import Any
 
 import torch
@@ -63,8 +63,13 @@ class Memory:
 class World:
     """Makes stand-ins and answers for them."""
 
-    def __init__(self, extract: Extract, decisions: Decisions, memory: Memory) -> None:
+    def __init__(
+        self, extract: Extract, decisions: Decisions, memory: Memory, absent: Collection[int] = frozenset()
+    ) -> None:
+        """``absent`` are the keys of unbuilt optimizers that this run has nothing to do with."""
         self._extract, self._decisions, self._memory = extract, decisions, memory
+        self._absent = absent
+        self._met: set[int] = set()
         self._operations = 0
         self._fresh = 0
         self._sources: dict[int, Source] = {}
@@ -85,8 +90,14 @@ class World:
 
     def begin(self) -> None:
         """Make what is there before the run begins; to be called under the watch."""
-        for key, name in self._memory.optimizers.items():
-            self._make_optimizer(key, name)
+        for key in self._memory.optimizers:
+            if key not in self._absent:
+                self._make_optimizer(key)
+
+    @property
+    def unmet(self) -> frozenset[int]:
+        """The keys of the unbuilt optimizers that did not come up in this run: other runs have other ones."""
+        return frozenset(self.optimizers.keys() - self._met)
 
     # Identity and truth
 
@@ -180,6 +191,7 @@ class World:
 
     def _give_role(self, made: StandIn) -> None:
         if made._si_key in self.optimizers:
+            self._met.add(made._si_key)
             object.__setattr__(made, "_si_real", self.optimizers[made._si_key])
         elif made._si_name in self._extract.optimizers:
             pass  # once it is used as one: it may be a collection of them
@@ -460,11 +472,14 @@ class World:
             if value._si_key not in self._memory.optimizers:
                 self._memory.optimizers[value._si_key] = value._si_name
                 raise LearntMore
+            if value._si_key not in self.optimizers:
+                self._make_optimizer(value._si_key)
+            self._met.add(value._si_key)
             object.__setattr__(value, "_si_real", self.optimizers[value._si_key])
         real: torch.optim.Optimizer = value._si_real
         return real
 
-    def _make_optimizer(self, key: int, name: str) -> None:
+    def _make_optimizer(self, key: int) -> None:
         parameter = torch.nn.Parameter(torch.ones(()))
         parameter.grad = torch.ones(())  # what was before is unknown
         self.optimizers[key] = torch.optim.SGD([parameter], lr=1e-3)
