@@ -7,10 +7,12 @@ import linecache
 import os
 import sys
 import sysconfig
-from types import CodeType, FrameType
+from types import CodeType, FrameType, FunctionType, MethodType, ModuleType
 from typing import NamedTuple
 
 import torch
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LRScheduler
 
 import amplint
 
@@ -33,28 +35,74 @@ TORCH = _folder(torch.__file__)
 _INSTALLED = tuple(
     {os.path.join(sysconfig.get_path(name), "") for name in ("stdlib", "platstdlib", "purelib", "platlib")}
 )
+_PASSING_ON = ("__torch_function__", "__torch_dispatch__")
+_REPLACEABLE: tuple[ModuleType | type, ...] = (
+    *(torch, torch.amp, torch.cuda.amp, torch.autograd, torch.nn.functional, torch.nn.utils, torch.nn.utils.clip_grad),
+    *(torch.Tensor, torch.nn.Module, torch.amp.GradScaler, torch.cuda.amp.GradScaler, torch.amp.autocast),
+    *(Optimizer, LRScheduler),
+)
+"""What holds the functions of PyTorch that programs put others in the place of."""
 
 
 def caller() -> FrameType | None:
-    """The innermost frame that is not amplint's."""
+    """The innermost frame that is not amplint's, and does not only pass on what another one does."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(AMPLINT):
+    while frame is not None and (frame.f_code.co_filename.startswith(AMPLINT) or frame.f_code.co_name in _PASSING_ON):
         frame = frame.f_back
     return frame
 
 
 def user_site() -> Site:
-    """Where the user's program is now; the caller of amplint or PyTorch where all of it is installed."""
+    """Where the user's program is now; the caller of amplint or PyTorch where all of it is installed.
+
+    A function of the program that it has put in the place of one of PyTorch's, such as a profiler's, is not where
+    something happens, but where that is called.
+    """
     nearest: FrameType | None = None
+    wrapper: FrameType | None = None
     frame = caller()
     while frame is not None:
         whose = _whose(frame.f_code.co_filename)
         if whose == "program":
-            return _site(frame)
-        if whose == "installed":
+            outermost = _stand_in_around(frame)
+            if outermost is None:
+                return _site(frame)
+            wrapper, frame = wrapper or frame, outermost
+        elif whose == "installed":
             nearest = nearest or frame
         frame = frame.f_back
+    nearest = wrapper or nearest
     return _site(nearest) if nearest is not None else Site("<unknown>", 1, 1)
+
+
+def _stand_in_around(frame: FrameType) -> FrameType | None:
+    """The function in PyTorch's place that ``frame`` runs for: its own, or one of the same file that called it."""
+    filename = frame.f_code.co_filename
+    around: FrameType | None = frame
+    while around is not None and around.f_code.co_filename == filename:
+        if _stands_in_for_torch(around.f_code):
+            return around
+        around = around.f_back
+    return None
+
+
+@functools.lru_cache(4096)
+def _stands_in_for_torch(code: CodeType) -> bool:
+    return code.co_name in _PASSING_ON or code in _codes_in_torch()
+
+
+def _codes_in_torch() -> set[CodeType]:
+    """The code of what stands in PyTorch's modules and classes now, with what that wraps."""
+    optimizers = [cls for cls in Optimizer.__subclasses__() if cls.__module__.startswith("torch.")]
+    found: set[CodeType] = set()
+    for owner in (*_REPLACEABLE, *optimizers):
+        for value in list(vars(owner).values()):
+            if isinstance(value, (staticmethod, classmethod, MethodType)):
+                value = value.__func__
+            while isinstance(value, FunctionType):
+                found.add(value.__code__)
+                value = value.__dict__.get("__wrapped__")
+    return found
 
 
 def is_the_programs_own() -> bool:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 import torch
@@ -641,6 +643,52 @@ def test_misuse_is_reported_where_it_happens(scenario: Callable[[], None], where
     report = observe(scenario)
     assert {found.filename for found in report.findings} == {__file__}
     assert {found.code: rows[found.row - first].strip() for found in report.findings} == where
+
+
+class _PassesOn(torch.overrides.TorchFunctionMode):
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return func(*args, **(kwargs or {}))
+
+
+def _in_the_place_of(function: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    @functools.wraps(function)
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        return call(*args, **kwargs)
+
+    return counted
+
+
+@pytest.mark.parametrize("first", ["watch", "program"])
+def test_functions_in_the_place_of_pytorchs_are_not_where_it_happens(
+    monkeypatch: pytest.MonkeyPatch, first: str
+) -> None:
+    def replace_functions() -> None:
+        for name in ("scale", "unscale_", "step", "update"):
+            monkeypatch.setattr(torch.amp.GradScaler, name, _in_the_place_of(getattr(torch.amp.GradScaler, name)))
+        monkeypatch.setattr(torch.optim.Optimizer, "zero_grad", _in_the_place_of(torch.optim.Optimizer.zero_grad))
+        monkeypatch.setattr(torch.Tensor, "backward", _in_the_place_of(torch.Tensor.backward))
+        monkeypatch.setattr(nn.utils, "clip_grad_norm_", _in_the_place_of(nn.utils.clip_grad_norm_))
+
+    def places(report: Report) -> set[tuple[str, int]]:
+        return {(found.code, found.row) for found in report.findings}
+
+    scenarios = [*(scenario for scenario, _ in WRONG[::4]), *RIGHT[::6]]
+    expected = [places(observe(scenario)) for scenario in scenarios]
+    if first == "program":
+        replace_functions()
+    for scenario, wanted in zip(scenarios, expected, strict=True):
+        report = Report()
+        with watch(report), _PassesOn():
+            if first == "watch":
+                replace_functions()
+            with contextlib.suppress(RuntimeError, AssertionError):
+                scenario()
+            if first == "watch":
+                monkeypatch.undo()
+        assert places(report) == wanted, scenario.__name__
 
 
 def test_each_place_is_reported_once() -> None:
