@@ -10,6 +10,28 @@ Mention = bytes | tuple[bytes, ...]
 OF_TRAINING: tuple[Mention, ...] = (b"GradScaler", (b"state_dict", b"optim"), b"autocast")
 """What stands in definitions that tell something about scalers, regions and checkpoints."""
 
+OF_PRECISION: tuple[Mention, ...] = (
+    *(b"def forward(", b"autocast", b"float16", b".half(", b"autograd.Function", b"cross_entropy", b"Loss", b"_loss"),
+    *(
+        b"softmax",
+        b"kl_div",
+        b"nll",
+        b"masked_fill",
+        b"finfo",
+        b"1e5",
+        b"1e6",
+        b"1e7",
+        b"1e8",
+        b"1e9",
+        b"1e10",
+        b"1e12",
+        b"1e20",
+        b"1e30",
+    ),
+    *(b"e-8", b"e-08", b"e-9", b"e-09", b"e-10", b"e-12", b"e-15", b"e-16", b"e-20", b"e-30"),
+)
+"""What stands in definitions that tell something about half tensors, and of constants that these cannot hold."""
+
 
 class Mentions:
     """Alternatives of which a text must hold one."""

@@ -13,13 +13,14 @@ import io
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from amplint.definitions import Definitions
 from amplint.modules import Modules
-from amplint.syntax.units import Units, imported_names
+from amplint.syntax.units import Units, imported_names, units_of
 
 LONGEST = 60_000
-"""Characters of other files that are looked at for one document."""
+"""Characters of other files that are looked at for one document: what would be too much is left unknown."""
 _STEPS = 5
 _FROM = re.compile(r"(?:^|[;:])[ \t]*from[ \t]+(\.*\w[.\w]*)[ \t]+import\b", re.MULTILINE)
 _ANY = "_"
@@ -56,11 +57,8 @@ def merge(text: str, modules: Modules, matters: Callable[[str], bool]) -> Merged
     """The document with what it imports, as far as that, or what it uses, ``matters``; None where nothing does."""
     if not any(modules.find(f"{module}.{_ANY}") for module in _FROM.findall(text)):
         return None  # nothing is imported from the project: the text need not even be parsed
-    try:
-        merger = _Merger(text, Units(text), modules, matters)
-    except SyntaxError:
-        return None
-    return merger.merged()
+    units = units_of(text, lambda _: True)
+    return None if units is None else _Merger(text, units, modules, matters).merged()
 
 
 @dataclass
@@ -85,20 +83,27 @@ class _Merger:
         imports: dict[str, str] = {}
         sources: dict[tuple[str, str], tuple[str, int]] = {}
         needing: dict[tuple[str, str], list[str]] = {}
-        for statement in (*self.units.import_statements, *self.units.inner_import_statements):
-            for alias, (name, dotted) in zip(statement.names, imported_names(statement), strict=True):
-                is_certain = isinstance(statement, ast.ImportFrom) and self.is_certain(name, dotted)
-                bundle = self.bundle(dotted, name) if is_certain else None
-                if bundle is None:
-                    continue
+        standing: set[str] = set()
+        length = 0
+        for _, _, name, dotted in self.certain:
+            bundle = self.bundle(dotted, name)
+            if bundle is None:
+                continue
+            longer = length + sum(len(unit[0]) for place, unit in bundle.units.items() if place not in sources)
+            if longer > LONGEST:
+                continue
+            length = longer
+            imports.update((other, where) for other, where in bundle.imports.items() if other not in self.taken)
+            sources.update(bundle.units)
+            self.taken.update(bundle.imports)
+            for place in bundle.units:
+                self.taken[place[1]] = place
+                needing.setdefault(place, []).append(name)
+            standing.update(place[1] for place in bundle.units)
+        for statement, alias, name, _ in self.certain:
+            if name in standing:
                 _blank(characters, self.units, statement, alias)
-                imports.update((other, where) for other, where in bundle.imports.items() if other not in self.taken)
-                sources.update(bundle.units)
-                self.taken.update(bundle.imports)
-                for place in bundle.units:
-                    self.taken[place[1]] = place
-                    needing.setdefault(place, []).append(name)
-        if not sources or sum(len(source) for source, _ in sources.values()) > LONGEST:
+        if not sources:
             return None
         text = "".join(characters) + "\n\n\n" + "".join(_import(*each) for each in sorted(imports.items()))
         row, parts = _rows(text) + 1, []
@@ -107,6 +112,23 @@ class _Merger:
             text += source
             row += parts[-1].rows
         return Merged(text, len(self.text), tuple(parts))
+
+    @cached_property
+    def certain(self) -> list[tuple[ast.ImportFrom, ast.alias, str, str]]:
+        """The names that stand for one thing wherever they are read, and where they are imported from."""
+        return [
+            (statement, alias, name, dotted)
+            for statement in (*self.units.import_statements, *self.units.inner_import_statements)
+            if isinstance(statement, ast.ImportFrom)
+            for alias, (name, dotted) in zip(statement.names, imported_names(statement), strict=True)
+            if self.is_certain(name, dotted)
+        ]
+
+    @cached_property
+    def places(self) -> dict[str, tuple[str, str]]:
+        """The file of the definition that a name of the document stands for, and what it is called there."""
+        found = ((name, self.definitions.find(dotted)) for _, _, name, dotted in self.certain)
+        return {name: (each.source.path, each.name) for name, each in found if each is not None}
 
     def is_certain(self, name: str, dotted: str) -> bool:
         """Whether a name that is imported as ``dotted`` stands for that definition wherever it is read."""
@@ -124,7 +146,7 @@ class _Merger:
         if len(set(names)) != len(names):
             return None
         for place in bundle.units:
-            if place[1] != name and not self.is_free(place[1], place):
+            if place[1] != name and self.places.get(place[1]) != place and not self.is_free(place[1], place):
                 return None
         for other, where in bundle.imports.items():
             if other in names or not (self.imports.get(other) == where or self.is_free(other, where)):

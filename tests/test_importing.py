@@ -230,3 +230,88 @@ def test_saver_that_imports_what_it_uses_where_it_uses_it(tmp_path: Path) -> Non
     findings = found(tmp_path, text, saver=SAVER, tools=tools)
     assert places(findings) == [("AMP115", 16)]
     assert findings[0].related[0].filename == str(tmp_path / "saver.py") and findings[0].related[0].start.row == 5
+
+
+def test_definitions_that_use_each_other_are_followed_when_both_are_imported(tmp_path: Path) -> None:
+    saver = (
+        SAVER
+        + "\n\nclass Saver:\n    def save(self, model, optimizer):\n        save_checkpoint('a', model, optimizer)\n"
+    )
+    text = TRAIN.format(imports="from saver import Saver, save_checkpoint", save="Saver().save(model, optimizer)")
+    assert places(found(tmp_path, text, saver=saver)) == [("AMP115", 16)]
+    other = "def save_checkpoint(path, model, optimizer): ...\n"
+    text = text.replace(", save_checkpoint", "\nfrom other import save_checkpoint")
+    assert found(tmp_path, text, saver=saver, other=other) == []
+
+
+NET = """import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        return x @ weight
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, weight = ctx.saved_tensors
+        return grad @ weight.t(), x.t() @ grad
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(2, 2)
+        self.weight = nn.Parameter(torch.ones(2, 2))
+        self.lstm = nn.LSTM(2, 2)
+
+    def forward(self, x):
+        x = self.linear(x)
+        return {result}
+
+
+def loss_of(outputs):
+    return F.cross_entropy(outputs, outputs.argmax(-1))
+"""
+RUN = """import torch
+import torch.nn.functional as F
+from net import Net, loss_of
+
+
+def run(x):
+    net = Net().to(x.device)
+    with torch.autocast({region}):
+        out = net(x)
+{after}"""
+REGION = '"cuda", dtype=torch.float16'
+ISLAND = 'with torch.autocast("cuda", enabled=False):'
+
+
+@pytest.mark.parametrize(
+    ("result", "region", "after", "expected"),
+    [
+        ("x.masked_fill(x > 0, -1e9)", REGION, "", [("AMP401", 7)]),
+        ("x / (x + 1e-8)", REGION, "", [("AMP402", 7)]),
+        ("Scale.apply(x, self.weight)", REGION, "", [("AMP306", 7)]),
+        ("self.lstm(x)", '"cpu", dtype=torch.float16', "", [("AMP304", 7)]),
+        ("x", REGION, "    return loss_of(out)\n", [("AMP309", 10)]),
+        ("x", REGION, "    return F.kl_div(out, net(x).half())\n", [("AMP309", 10)]),
+        (
+            "x",
+            REGION,
+            "        with torch.autocast('cuda', enabled=False):\n            loss_of(out)\n",
+            [("AMP308", 11)],
+        ),
+        ("x.float()", REGION, "    return loss_of(out)\n", []),
+        ("x.float().masked_fill(x > 0, -1e9)", REGION, "", []),
+        ("x.masked_fill(x > 0, -1e4)", REGION, "", []),
+    ],
+)
+def test_half_tensors_in_imported_modules(
+    tmp_path: Path, result: str, region: str, after: str, expected: list[tuple[str, int]]
+) -> None:
+    text = RUN.format(region=region, after=after)
+    assert places(found(tmp_path, text, net=NET.replace("{result}", result))) == expected

@@ -9,12 +9,14 @@ import ast
 import functools
 import io
 import itertools
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 
 NEVER_LOCAL = frozenset({"torch", "numpy", *sys.stdlib_module_names})
 """What no project has modules of its own in the name of."""
+_INDENTED_IMPORT = re.compile(r"^[ \t]+(?:from|import)\b|[:;][ \t]*(?:from|import)\b", re.MULTILINE)
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
@@ -49,6 +51,7 @@ class Units:
             except (ValueError, RecursionError, MemoryError) as error:
                 raise SyntaxError(str(error)) from None
         self._lines = io.StringIO(text, newline="").readlines()  # rows as Python's parser counts them
+        self._may_import_inside = _INDENTED_IMPORT.search(text) is not None
         self.tree = tree
         self._used: dict[int, frozenset[str]] = {}
         self.definitions: dict[str, ast.stmt] = {}
@@ -91,6 +94,8 @@ class Units:
     def _inner(self) -> dict[str, frozenset[str]]:
         """What the names that nothing but imports in functions bind stand for."""
         meanings: dict[str, set[str]] = {}
+        if not self._may_import_inside:
+            return {}
         otherwise = set(self._bound)
         for node in ast.walk(self.tree):
             for name, dotted in _bindings(node):
@@ -102,6 +107,8 @@ class Units:
     @functools.cached_property
     def inner_import_statements(self) -> list[ast.Import | ast.ImportFrom]:
         """The imports within functions and classes."""
+        if not self._may_import_inside:
+            return []
         return [
             node
             for node in ast.walk(self.tree)

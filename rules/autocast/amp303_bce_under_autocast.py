@@ -46,6 +46,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from amplint.findings import Applicability, Finding, Fix, Severity
+from amplint.mentions import OF_PRECISION
 from amplint.rule import Context, Rule
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ class BceUnderAutocast(Rule):
     summary = "`binary_cross_entropy` or `BCELoss` under CUDA autocast, which refuses it"
     fixable = "sometimes"
     mentions = (b"autocast",)
-    imported_mentions = (b"binary_cross_entropy", b"BCELoss")
+    imported_mentions = OF_PRECISION
 
     def check(self, context: Context) -> Iterator[Finding]:
         """Yield the calls that autocast refuses."""

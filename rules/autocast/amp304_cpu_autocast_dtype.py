@@ -33,6 +33,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from amplint.findings import Finding, Severity
+from amplint.mentions import OF_PRECISION
 from amplint.rule import Context, Rule
 
 _SINCE_FLOAT16 = (2, 2)
@@ -47,6 +48,7 @@ class CpuAutocastDtype(Rule):
     since = "0.1.0"
     summary = "CPU autocast with a dtype that it, or an operation in it, does not support"
     mentions = (b"autocast",)
+    imported_mentions = OF_PRECISION
 
     def check(self, context: Context) -> Iterator[Finding]:
         """Yield the regions that switch themselves off, and what fails in them."""

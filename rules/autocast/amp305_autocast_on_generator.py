@@ -37,6 +37,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from amplint.findings import Finding, Severity
+from amplint.mentions import OF_PRECISION
 from amplint.rule import Context, Rule
 
 _HARMLESS = {"staticmethod", "classmethod", "contextmanager", "asynccontextmanager", "no_grad", "inference_mode"}
@@ -51,6 +52,7 @@ class AutocastOnGenerator(Rule):
     since = "0.1.0"
     summary = "`autocast` decorates a generator or an `async def`, whose body runs without it"
     mentions = (b"autocast",)
+    imported_mentions = OF_PRECISION
 
     def check(self, context: Context) -> Iterator[Finding]:
         """Yield the decorators that are off when the body runs."""

@@ -61,6 +61,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from amplint.findings import Edit, Finding, Fix, Severity
+from amplint.mentions import OF_PRECISION
 from amplint.rule import Context, Rule
 
 if TYPE_CHECKING:
@@ -86,6 +87,7 @@ class CustomFunctionUnaware(Rule):
     summary = "an `autograd.Function` under autocast without `custom_fwd` and `custom_bwd`, or with one of the two"
     fixable = "sometimes"
     mentions = (b"autocast", b"custom_bwd")
+    imported_mentions = OF_PRECISION
 
     def check(self, context: Context) -> Iterator[Finding]:
         """Yield the classes of such functions."""

@@ -41,6 +41,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from amplint.findings import Finding, Severity
+from amplint.mentions import OF_PRECISION
 from amplint.rule import Context, Rule
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class NoGradPoisonsCache(Rule):
     since = "0.1.0"
     summary = "a model run without and then with gradients in one autocast region, whose weight cache loses them"
     mentions = (b"autocast",)
+    imported_mentions = OF_PRECISION
 
     def check(self, context: Context) -> Iterator[Finding]:
         """Yield the later forwards."""

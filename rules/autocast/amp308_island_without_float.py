@@ -40,6 +40,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from amplint.findings import Applicability, Finding, Fix, Severity
+from amplint.mentions import OF_PRECISION
 from amplint.rule import Context, Rule
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ class IslandWithoutFloat(Rule):
     summary = "`autocast(enabled=False)` whose inputs stay in half precision"
     fixable = "sometimes"
     mentions = (b"autocast",)
+    imported_mentions = OF_PRECISION
 
     def check(self, context: Context) -> Iterator[Finding]:
         """Yield the uses of half tensors in islands."""

@@ -36,6 +36,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from amplint.findings import Finding, Severity
+from amplint.mentions import OF_PRECISION
 from amplint.rule import Context, Rule
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ class LossOutsideAutocast(Rule):
     since = "0.1.0"
     summary = "a loss on half-precision outputs, computed after the autocast region"
     mentions = (b"autocast",)
+    imported_mentions = OF_PRECISION
 
     def check(self, context: Context) -> Iterator[Finding]:
         """Yield the losses that run in half."""

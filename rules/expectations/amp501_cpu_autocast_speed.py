@@ -26,6 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from amplint.findings import Finding, Severity
+from amplint.mentions import OF_PRECISION
 from amplint.rule import Context, Rule
 
 
@@ -39,6 +40,7 @@ class CpuAutocastSpeed(Rule):
     summary = "CPU autocast in training, which may be slower than float32: measure it"
     default = False
     mentions = (b"autocast",)
+    imported_mentions = OF_PRECISION
 
     def check(self, context: Context) -> Iterator[Finding]:
         """Yield the CPU regions of functions that train."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
 from amplint.findings import Finding, Fix
+from amplint.mentions import OF_PRECISION
 from amplint.rule import Context, Rule
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ class HalfConstantRule(Rule):
     """A constant that float16 cannot hold, where it meets a tensor that certainly is float16."""
 
     mentions = (b"autocast", b"torch.float16", b"torch.half", b".half(")
+    imported_mentions = OF_PRECISION
     written: ClassVar[re.Pattern[str]]
     """How a text spells such constants."""
     advice: ClassVar[str]
