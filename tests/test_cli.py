@@ -145,7 +145,7 @@ def test_invalid_syntax_is_a_finding_that_nothing_silences(amplint: Amplint, tmp
 
 
 def test_what_python_can_read_and_libcst_cannot_is_not_called_wrong(amplint: Amplint, tmp_path: Path) -> None:
-    (tmp_path / "a.py").write_text("x = await.0\n")
+    (tmp_path / "a.py").write_text("from torch.cuda.amp import autocast\n\nx = await.0\n")
     done = amplint("a.py").stdout.decode()
     assert "AMP902" in done and "What Python reads here LibCST may not" in done
     assert "Correct the syntax" not in done
