@@ -296,7 +296,7 @@ ISLAND = 'with torch.autocast("cuda", enabled=False):'
         ("x.masked_fill(x > 0, -1e9)", REGION, "", [("AMP401", 7)]),
         ("x / (x + 1e-8)", REGION, "", [("AMP402", 7)]),
         ("Scale.apply(x, self.weight)", REGION, "", [("AMP306", 7)]),
-        ("self.lstm(x)", '"cpu", dtype=torch.float16', "", [("AMP304", 7)]),
+        ("self.lstm(x)", '"cpu", dtype=torch.float16', "", [("AMP304", 8)]),
         ("x", REGION, "    return loss_of(out)\n", [("AMP309", 10)]),
         ("x", REGION, "    return F.kl_div(out, net(x).half())\n", [("AMP309", 10)]),
         (
