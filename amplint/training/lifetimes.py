@@ -45,9 +45,8 @@ class Lifetimes:
 
     def _runs_once(self, function: cst.CSTNode) -> bool:
         """Whether calls of a function, or the making of its object, may come to what the first one made."""
-        owner = self.places.class_of(function)
-        makes_object = isinstance(function, cst.FunctionDef) and function.name.value == "__init__"
-        if owner is not None and makes_object and keeps_what_it_makes(owner):
+        owner = self._made_by(function)
+        if owner is not None and keeps_what_it_makes(owner):
             return True
         return isinstance(function, cst.FunctionDef) and keeps_what_it_makes(function)
 
@@ -81,10 +80,20 @@ class Lifetimes:
             return True
         if isinstance(node, cst.Param):  # handed in, so it was there before the function's own loops began
             function = self.places.function_of_param(node)
-            return function is None or not self.places.holds(function, loop)
+            return function is None or not (self.places.holds(function, loop) or self._makes_the_owner(function, loop))
         if self._is_mere_root(end):
             return False
         return self.runs_in(node, loop)
+
+    def _makes_the_owner(self, function: cst.CSTNode, loop: Loop) -> bool:
+        """Whether a function makes the object in whose method ``loop`` stands."""
+        owner = self._made_by(function)
+        return owner is not None and self.places.class_around(loop) is owner
+
+    def _made_by(self, function: cst.CSTNode) -> cst.ClassDef | None:
+        """The class whose ``__init__`` a function is."""
+        makes_object = isinstance(function, cst.FunctionDef) and function.name.value == "__init__"
+        return self.places.class_of(function) if makes_object else None
 
     def _is_mere_root(self, end: Origin) -> bool:
         """Whether an end is but a reference to something that was there all the time: imported, ``self``, None."""
