@@ -64,6 +64,9 @@ if TYPE_CHECKING:
     from amplint.training.training import Training
 
 
+_ABOUT_SCALING = re.compile(r"scal|\bamp\b|precision|fp16|float16", re.IGNORECASE)
+
+
 class ScalerRecreated(Rule):
     """A scaler with a shorter life than the optimizer that it steps."""
 
@@ -229,10 +232,22 @@ def _hoist(context: Context, scaler: Scaler, loop: Loop) -> Fix | None:
     margin = tree.text[loop_start : tree.span(loop)[0]]
     if margin.strip():
         return None
+    comments = _comments(tree.text[:start])
+    moved = "".join(margin + part.lstrip() for part in (*comments, text))
     return Fix(
         "Build the scaler before the loop",
         (
-            document.edit(loop_start, loop_start, margin + text.lstrip()),
-            document.edit(start, end, ""),
+            document.edit(loop_start, loop_start, moved),
+            document.edit(start - sum(map(len, comments)), end, ""),
         ),
     )
+
+
+def _comments(before: str) -> list[str]:
+    """The lines right before a statement that are comments, if they speak of what a scaler is there for."""
+    found: list[str] = []
+    for line in reversed(before.splitlines(keepends=True)):
+        if not line.lstrip().startswith("#"):
+            break
+        found.insert(0, line)
+    return found if _ABOUT_SCALING.search("".join(found)) else []
