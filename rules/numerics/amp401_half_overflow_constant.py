@@ -25,7 +25,7 @@ with torch.autocast("cuda"):
 
 ## Fix safety
 The fix is unsafe: it puts `torch.finfo(x.dtype).min`, or `.max`, in the place of the constant, which is another number.
-It is offered where the constant is written in the call and the tensor has a name.
+It is offered where the constant is written at the place and the tensor has a name, or the call its dtype.
 
 ## References
 - [torch.finfo](https://docs.pytorch.org/docs/stable/type_info.html#torch.finfo)
@@ -129,24 +129,11 @@ class HalfOverflowConstant(HalfConstantRule):
 
     def fix(self, context: Context, use: Use, number: float) -> Fix | None:
         """The limit of the tensor's own dtype."""
-        import libcst as cst
-
-        from amplint.syntax.names import dotted_name
-
-        call = use.node
-        if not isinstance(call, cst.Call) or use.name not in ("masked_fill", "masked_fill_", "full_like"):
-            return None
-        method = not _is_function(use)
-        owner = call.func.value if isinstance(call.func, cst.Attribute) and method else None
-        index, keyword = _FILLING[use.name]
-        named = [a for a in call.args if a.keyword is not None and a.keyword.value == keyword]
-        place = named[0] if named else _positional(call, index - (1 if method else 0))
-        tensor = owner if owner is not None else _first(call)
-        name = dotted_name(tensor) if isinstance(tensor, (cst.Name, cst.Attribute)) else None
-        if place is None or name is None or place.value.lpar or not self._torch(context):
+        place, dtype = _constant_and_dtype(context, use)
+        if place is None or dtype is None or place.lpar or not self._torch(context):
             return None
         limit = "max" if number > 0 else "min"
-        edit = context.document.edit(*context.tree.span(place.value), f"torch.finfo({name}.dtype).{limit}")
+        edit = context.document.edit(*context.tree.span(place), f"torch.finfo({dtype}).{limit}")
         return Fix(
             f"Use the {'largest' if number > 0 else 'lowest'} number of its dtype", (edit,), Applicability.UNSAFE
         )
@@ -154,6 +141,69 @@ class HalfOverflowConstant(HalfConstantRule):
     def _torch(self, context: Context) -> bool:
         binding = context.names.root.bindings.get("torch")
         return binding is not None and binding.qualified == {"torch"} and not binding.ambiguous
+
+
+def _constant_and_dtype(context: Context, use: Use) -> tuple[cst.BaseExpression | None, str | None]:
+    """Where the constant stands, and how the dtype of what it is put into can be written there."""
+    import libcst as cst
+
+    from amplint.precision import Constant
+
+    node = use.node
+    if use.name == "__setitem__" and isinstance(node, cst.Subscript):
+        statement = context.names.parent(context.names.parents[node])
+        return (statement.value, _dtype_of(node.value)) if isinstance(statement, cst.Assign) else (None, None)
+    if use.name == "__mul__" and isinstance(node, cst.BinaryOperation):
+        left_is_constant = isinstance(use.operands[0], Constant)
+        place, mask = (node.left, node.right) if left_is_constant else (node.right, node.left)
+        return place, _dtype_of(_only_name(mask))
+    if not isinstance(node, cst.Call) or any(argument.star for argument in node.args):
+        return None, None
+    if use.name == "where":
+        values = [argument.value for argument in node.args]
+        if len(values) == 2 and isinstance(node.func, cst.Attribute):
+            values.insert(1, node.func.value)  # `x.where(mask, -1e9)`
+        sides = values[1:] if len(values) == 3 else []
+        if not any(isinstance(argument.keyword, cst.Name) for argument in node.args) and sides:
+            names = [_dtype_of(side) for side in sides]
+            number_first = _number(use.arguments.get(1 if len(node.args) == 3 else None, "input")) is not None
+            return (sides[0], names[1]) if number_first else (sides[1], names[0])
+        return None, None
+    if use.name not in {**_FILLING, **_MADE}:
+        return None, None
+    method = not _is_function(use)
+    index, keyword = {**_FILLING, **_MADE}[use.name]
+    named = {argument.keyword.value: argument.value for argument in node.args if argument.keyword is not None}
+    given = _positional(node, index - (1 if method else 0))
+    place_given = named.get(keyword, given.value if given is not None else None)
+    if "dtype" in named or use.name in _MADE:
+        dtype = context.tree.code(named["dtype"]) if "dtype" in named else None
+    else:
+        owner = node.func.value if isinstance(node.func, cst.Attribute) and method else _first(node)
+        dtype = _dtype_of(owner)
+    if isinstance(place_given, (cst.List, cst.Tuple)):
+        return None, None
+    return place_given, dtype
+
+
+def _dtype_of(node: cst.BaseExpression | None) -> str | None:
+    """The dtype of a tensor that has a name."""
+    import libcst as cst
+
+    from amplint.syntax.names import dotted_name
+
+    name = dotted_name(node) if isinstance(node, (cst.Name, cst.Attribute)) else None
+    return f"{name}.dtype" if name is not None else None
+
+
+def _only_name(node: cst.BaseExpression) -> cst.BaseExpression | None:
+    """The only name in an expression of numbers and it."""
+    import libcst as cst
+
+    if isinstance(node, cst.BinaryOperation):
+        sides = [side for side in (node.left, node.right) if not isinstance(side, (cst.Integer, cst.Float))]
+        return _only_name(sides[0]) if len(sides) == 1 else None
+    return node
 
 
 def _is_function(use: Use) -> bool:
