@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Collection, Iterable, Sequence
 
@@ -174,12 +175,30 @@ class Imports:
         missing = [code for code in spelled if code not in present]
         if not missing:
             return []
-        last = statement.names[-1]
-        start, end = self.tree.span(last)
+        start, end = self.tree.span(statement.names[-1])
         indent = self.text[self._line_start(start) : start]
         own_line = statement.lpar is not None and not indent.strip()
         separator = f",{self.newline}{indent}" if own_line else ", "
-        return [Change(end, end, "".join(separator + code for code in missing))]
+        places: dict[int, list[str]] = {}
+        for code in missing:
+            places.setdefault(self._place_for(code, statement.names), []).append(code)
+        changes: list[Change] = []
+        for place, codes in places.items():
+            if place == len(statement.names):
+                changes.append(Change(end, end, "".join(separator + code for code in codes)))
+            else:
+                before, _ = self.tree.span(statement.names[place])
+                changes.append(Change(before, before, "".join(code + separator for code in codes)))
+        return changes
+
+    def _place_for(self, code: str, aliases: Sequence[cst.ImportAlias]) -> int:
+        """Before which of a statement's names another one goes: where they are sorted, in their order; else last."""
+        names = [self.tree.code(alias) for alias in aliases]
+        if any("#" in self.text[self.tree.span(a)[0] : self.tree.span(b)[0]] for a, b in itertools.pairwise(aliases)):
+            return len(names)
+        if names == sorted(names, key=_order):
+            return next((index for index, name in enumerate(names) if _order(name) > _order(code)), len(names))
+        return len(names)
 
     def _own_lines(self, alias: cst.ImportAlias) -> tuple[int, int] | None:
         """The lines of an alias that has them for itself, with its comma and comment."""
@@ -216,3 +235,9 @@ class Imports:
         """The offset behind the newline that ends the line of ``offset``."""
         found = re.compile(r"\r\n|\n|\r").search(self.text, offset)
         return found.end() if found else len(self.text)
+
+
+def _order(name: str) -> tuple[int, str]:
+    """The order that isort and Ruff give the names of an import: constants, classes, others."""
+    kind = 0 if name.isupper() and len(name) > 1 else 1 if name[:1].isupper() else 2
+    return kind, name.lower()

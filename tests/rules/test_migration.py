@@ -190,7 +190,19 @@ def test_fixed_fixture_runs_without_warning(path: Path) -> None:
         ),
         (
             "from torch.amp import autocast as new\nfrom torch.cuda.amp import autocast\nwith autocast(): pass\n",
-            'from torch.amp import autocast as new, autocast\nwith autocast("cuda"): pass\n',
+            'from torch.amp import autocast, autocast as new\nwith autocast("cuda"): pass\n',
+        ),
+        (
+            "from torch import Tensor, nn\nfrom torch.cuda import amp\nx = amp.GradScaler()\n",
+            'from torch import Tensor, amp, nn\nx = amp.GradScaler("cuda")\n',
+        ),
+        (
+            "from torch import optim, nn\nfrom torch.cuda import amp\nx = amp.GradScaler()\n",
+            'from torch import optim, nn, amp\nx = amp.GradScaler("cuda")\n',
+        ),
+        (
+            "from torch import (\n    nn,\n)\nfrom torch.cuda import amp\nx = amp.GradScaler()\n",
+            'from torch import (\n    amp,\n    nn,\n)\nx = amp.GradScaler("cuda")\n',
         ),
         (
             "from torch.cuda.amp import autocast  # why\nfrom torch.amp import GradScaler\nwith autocast(): pass\n",
