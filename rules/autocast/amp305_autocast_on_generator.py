@@ -7,7 +7,7 @@ Finds `autocast` as the decorator of a generator or of an `async def`.
 The decorator is on while the function is called, and calling a generator function or a coroutine function runs none of
 its body: that runs later, when it is iterated or awaited, and autocast is off by then. Measured with torch 2.13:
 `torch.is_autocast_enabled("cpu")` is False in the body of both, without a word. (`torch.no_grad` knows generators;
-`autocast` does not.)
+`autocast` does not.) Batches in float16 fail then: `RuntimeError: mat1 and mat2 must have the same dtype`.
 
 ## Example
 ```python

@@ -6,16 +6,20 @@ import functools
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
 from _pytest.mark import ParameterSet
 from runs import FIXTURES, Run, new_torch, run
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from amplint.documents import Document
 from amplint.fixer import Fixer
 from amplint.rule import TargetTorch
 from amplint.rules import RULES
 
+torch_version = tuple(map(int, torch.__version__.split(".")[:2]))
 FLOAT16 = 1e-4
 """How far float16 may lead the weights from float32 in a handful of steps."""
 HARMFUL = 1e-2
@@ -68,8 +72,18 @@ UNSEEN: dict[str, tuple[set[str], str | None]] = {
     "island-without-float/log_of_exponentials": ({"AMP308"}, None),
     "loss-outside-autocast/large_errors": ({"AMP309"}, None),
     "half-underflow-epsilon/largest_of_each": ({"AMP402"}, None),
+    "scaler-not-checkpointed/second_task": ({"AMP115"}, None),
+    "unused-scaler/small_loss": ({"AMP118", "AMP120"}, None),
+    "autocast-on-generator/half_pictures": ({"AMP305"}, "RuntimeError: mat1 and mat2 must have the same dtype"),
 }
 FAULTS |= UNSEEN
+
+# those whose harm is not in the weights, or not with every torch
+COSTLY = {
+    "bf16-with-scaler/bfloat16": {"AMP117"},
+    "cpu-autocast-dtype/float32": {"AMP304", "AMP501"},
+    "no-grad-poisons-cache/baseline": {"AMP307"},
+}
 
 # fixture -> the deprecations that PyTorch warns of
 DEPRECATIONS = {
@@ -90,6 +104,10 @@ LOOSE["deprecated-autocast-query/set_dtype"] = 1e-3
 # the scaler finds its scale first, in steps that the reference takes
 LOOSE["scaler-recreated/each_epoch"] = 5e-2
 LOOSE["island-without-float/log_of_exponentials"] = 1e-3
+LOOSE["bf16-with-scaler/bfloat16"] = LOOSE["cpu-autocast-dtype/float32"] = 1e-3
+LOOSE["scaler-not-checkpointed/second_task"] = 1e-3
+# Adam makes much of a small difference
+LOOSE["unused-scaler/small_loss"] = LOOSE["fp16-without-scaler/small_loss"] = 1e-3
 
 NEW_TORCH = {
     "clean/custom_functions",
@@ -107,6 +125,11 @@ UNFIXED = {
     "fp16-without-scaler/small_loss",
     "loss-outside-autocast/large_errors",
     "half-underflow-epsilon/largest_of_each",
+    "scaler-not-checkpointed/second_task",
+    "unused-scaler/small_loss",
+    "autocast-on-generator/half_pictures",
+    "cpu-autocast-dtype/float32",
+    "no-grad-poisons-cache/baseline",
 }
 UNSAFE = {
     "scheduler-before-step/decay",
@@ -114,6 +137,8 @@ UNSAFE = {
     "half-overflow-constant/masked_scores",
     "island-without-float/log_of_exponentials",
 }
+# their data do not fit float32 weights
+FOR_HALF = {"autocast-on-generator/half_pictures"}
 # the linter points at the condition that skips the update, and at the cast of the model
 ELSEWHERE = {"missing-update/skip_after_unscale", "half-params-with-scaler/half"}
 
@@ -124,6 +149,10 @@ def with_marks(cases: Iterable[str]) -> list[ParameterSet]:
 
 def before(case: str) -> Path:
     return FIXTURES / f"{case}.before.py"
+
+
+def cured(case: str) -> Path:
+    return FIXTURES / f"{case}.cured.py"
 
 
 def after(case: str) -> Path:
@@ -146,12 +175,12 @@ def deprecations(result: Run) -> set[str]:
 
 def test_every_fixture_is_accounted_for() -> None:
     cases = {str(path.relative_to(FIXTURES)).removesuffix(".before.py") for path in FIXTURES.glob("*/*.before.py")}
-    assert cases == {*FAULTS, *DEPRECATIONS}
+    assert cases == {*FAULTS, *COSTLY, *DEPRECATIONS}
     fixed = {str(path.relative_to(FIXTURES)).removesuffix(".after.py") for path in FIXTURES.glob("*/*.after.py")}
     assert fixed == cases - UNFIXED
 
 
-@pytest.mark.parametrize("case", [*FAULTS, *DEPRECATIONS])
+@pytest.mark.parametrize("case", [*FAULTS, *COSTLY, *DEPRECATIONS])
 def test_after_is_what_fix_makes_of_before(case: str) -> None:
     fixer = Fixer(RULES, RULES, TargetTorch((2, 4), "this test"))
     fixed = fixer.fix(Document.read(before(case)), unsafe=case in UNSAFE)
@@ -184,6 +213,61 @@ def test_watch_and_linter_point_at_the_same_rows(case: str) -> None:
         assert seen == {(finding.code, finding.start.row) for finding in linted.findings}
 
 
+@pytest.mark.parametrize("case", COSTLY)
+def test_what_costs_something_else_than_weights_is_seen_by_the_linter_alone(case: str) -> None:
+    assert {f.code for f in Fixer(RULES, RULES, None).lint(Document.read(before(case))).findings} == COSTLY[case]
+    result = run(before(case))
+    assert result.error is None
+    assert result.report.findings == []
+
+
+def test_a_scaler_beside_bfloat16_changes_nothing_and_looks_at_every_gradient() -> None:
+    class Counts(TorchDispatchMode):
+        def __init__(self) -> None:
+            super().__init__()
+            self.checks = self.waits = 0
+
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            self.checks += "non_finite_check" in str(func)
+            self.waits += "_local_scalar_dense" in str(func)
+            return func(*args, **(kwargs or {}))
+
+    with Counts() as with_scaler:
+        harmed = run(before("bf16-with-scaler/bfloat16"))
+    with Counts() as without:
+        mended = run(after("bf16-with-scaler/bfloat16"))
+    assert harmed.distance(mended) == 0.0
+    assert with_scaler.checks == 6 and with_scaler.waits - without.waits >= 6
+    assert without.checks == 0
+
+
+def test_cpu_autocast_in_float32_switches_itself_off_and_warns() -> None:
+    harmed, mended = run(before("cpu-autocast-dtype/float32")), run(cured("cpu-autocast-dtype/float32"))
+    assert all("Disabling autocast" in text for text in harmed.warnings) and harmed.warnings
+    assert harmed.distance(reference("cpu-autocast-dtype/float32")) == 0.0
+    assert mended.warnings == []
+    assert mended.distance(harmed) > 0.0
+
+
+def test_a_forward_without_gradients_takes_them_from_the_next_one_in_older_torch() -> None:
+    case = "no-grad-poisons-cache/baseline"
+    distance = run(before(case)).distance(reference(case))
+    assert distance < FLOAT16 if torch_version >= (2, 10) else distance > HARMFUL
+
+
+@pytest.mark.parametrize("case", sorted(str(path.relative_to(FIXTURES)) for path in FIXTURES.glob("*/*.cured.py")))
+def test_what_is_mended_by_hand_trains_as_float32_does(case: str) -> None:
+    case = case.removesuffix(".cured.py")
+    result = run(cured(case))
+    assert result.error is None
+    assert result.report.findings == []
+    codes = COSTLY[case] if case in COSTLY else FAULTS[case][0]
+    found = {finding.code for finding in Fixer(RULES, RULES, None).lint(Document.read(cured(case))).findings}
+    assert found & codes <= {"AMP501"}
+    if case not in FOR_HALF:
+        assert result.distance(run(cured(case), mixed_precision=False)) < LOOSE.get(case, FLOAT16)
+
+
 @new_torch
 @pytest.mark.parametrize("case", DEPRECATIONS)
 def test_deprecated_names_warn(case: str) -> None:
@@ -193,7 +277,7 @@ def test_deprecated_names_warn(case: str) -> None:
     assert result.report.findings == []
 
 
-@pytest.mark.parametrize("case", with_marks(case for case in (*FAULTS, *DEPRECATIONS) if case not in UNFIXED))
+@pytest.mark.parametrize("case", with_marks(case for case in (*FAULTS, *COSTLY, *DEPRECATIONS) if case not in UNFIXED))
 def test_fixed_script_trains_as_float32_does(case: str) -> None:
     result = run(after(case))
     assert result.error is None
