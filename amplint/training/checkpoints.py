@@ -18,6 +18,9 @@ _NOT_SAVERS = re.compile(r"(?i)load|model_only|weights|onnx|pretrained|fig|image
 _STATE_METHODS = frozenset({"state_dict", "get_state", "get_checkpoint", "snapshot", "checkpoint"})
 
 
+_WHATEVER_IS_HELD = frozenset({"vars", "locals", "globals", "getattr"})
+
+
 class Checkpoint(NamedTuple):
     """A dictionary, or a call that makes one, that is saved, with the objects whose states it holds.
 
@@ -87,7 +90,15 @@ class Checkpoints:
                     if state not in seen:
                         seen.add(state)
                         states.append(state)
-        return Checkpoint(node, tuple(states), unseen)
+        return Checkpoint(node, tuple(states), unseen or any(map(self._is_of_all, states)))
+
+    def _is_of_all(self, state: cst.BaseExpression) -> bool:
+        """Whether a state is that of whatever an object or a scope holds, by ``__dict__``, ``vars`` or ``getattr``."""
+        return any(
+            (isinstance(passed, cst.Attribute) and passed.attr.value == "__dict__")
+            or (isinstance(passed, cst.Call) and callee_name(passed) in _WHATEVER_IS_HELD)
+            for passed in self.origins.of(state).touched
+        )
 
     def _states(self, content: cst.CSTNode) -> Iterator[cst.BaseExpression]:
         """The objects whose state ``content`` is: directly, in a list, or copied first."""

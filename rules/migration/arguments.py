@@ -66,7 +66,9 @@ class Arguments:
     def _autocast(self, use: AmpUse) -> Mistake | None:
         given, named = use.positional, use.keywords
         if use.starred:
-            return None
+            if given or use.bound or "device_type" in named or not self._unpacks_no_device(use):
+                return None
+            return self._without_device(use, "`autocast` is called without its `device_type`")
         if "device" in named and "device_type" not in named:
             return self._renamed(use, "device", "device_type")
         if not given:
@@ -90,6 +92,31 @@ class Arguments:
             if self.kinds.is_flag(second) or late_dtype:
                 message = f"`{self._code(second)}` is given as the `dtype` of `autocast`, not as `enabled`"
                 return Mistake(message, *self._named(given[1:], AUTOCAST_PARAMETERS, named))
+        return None
+
+    def _unpacks_no_device(self, use: AmpUse) -> bool:
+        """Whether it is to be seen of what a call unpacks that no device is among it."""
+        keys = [self._keys(argument.value) for argument in use.arguments if argument.star]
+        return all(found is not None and not found & {"device", "device_type"} for found in keys)
+
+    def _keys(self, node: cst.BaseExpression) -> set[str] | None:
+        """The keys of a dictionary that is written out, for a name that is bound once; None where there may be more."""
+        if isinstance(node, cst.Name):
+            binding = self.names.binding(node)
+            if binding is None or binding.imports or len(binding.others) != 1:
+                return None
+            parents = [self.names.parent(reference) for reference in binding.references]
+            if not all(isinstance(parent, cst.Arg) and parent.star == "**" for parent in parents):
+                return None  # something may be put into it
+            value = self.kinds.assigned_value(binding.others[0])
+            return self._keys(value) if value is not None and not isinstance(value, cst.Name) else None
+        if isinstance(node, cst.Dict):
+            keys = [element.key for element in node.elements if isinstance(element, cst.DictElement)]
+            plain = [str(key.raw_value) for key in keys if isinstance(key, cst.SimpleString)]
+            return set(plain) if len(plain) == len(node.elements) else None
+        if isinstance(node, cst.Call) and isinstance(node.func, cst.Name) and node.func.value == "dict":
+            if self.names.binding(node.func) is None and all(argument.keyword for argument in node.args):
+                return {argument.keyword.value for argument in node.args if argument.keyword is not None}
         return None
 
     def _scaler(self, use: AmpUse) -> Mistake | None:
