@@ -332,8 +332,6 @@ class Origins:
 
     def _same_place(self, one: cst.BaseExpression, other: cst.BaseExpression) -> bool:
         """Whether two names or attributes are the same variable."""
-        if one is other:
-            return True
         if isinstance(one, cst.Name) and isinstance(other, cst.Name):
             binding, second = self.names.binding(one), self.names.binding(other)
             if binding is None or second is None:
@@ -402,9 +400,9 @@ class Origins:
         functions = [target for target in targets if isinstance(target, (cst.FunctionDef, cst.Lambda))]
         if functions:
             return [(value, path) for function in functions for value in self.places.returned(function)] or None
-        for target in targets:
-            if isinstance(target, cst.ClassDef):
-                return self._of_instance(node, target, path)
+        for cls in targets:
+            assert isinstance(cls, cst.ClassDef)
+            return self._of_instance(node, cls, path)
         name = callee_name(node)
         positional = [a.value for a in node.args if a.keyword is None and not a.star]
         if path:
