@@ -48,7 +48,7 @@ def fixer(document: Document) -> Fixer:
 
 def expected(text: str) -> Counter[tuple[int, str, str]]:
     found: Counter[tuple[int, str, str]] = Counter()
-    for row, line in enumerate(text.splitlines(), 1):
+    for row, line in enumerate(re.split(r"\r\n|\r|\n", text), 1):
         match = _EXPECT.search(line)
         for entry in match[1].split(",") if match else ():
             code, _, marker = entry.strip().partition(" ")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,7 +18,7 @@ from amplint.flow.excerpts import Excerpt, Excerpts
 from amplint.flow.machine import Found
 from amplint.protocol import Violation
 from amplint.syntax.enclosing import insert_after, insert_line_after, statement_of, whole_lines
-from amplint.syntax.names import within
+from amplint.syntax.names import dotted_name, within
 from amplint.syntax.tree import InvalidSyntax, SyntaxTree
 
 
@@ -45,11 +45,8 @@ class Intent:
         calls = self._calls(self.report.given.get(violation.optimizer, ()))
         return self._reaching(violation, ((site, call.args[0].value) for site, call in calls if call.args))
 
-    def _calls(self, sites: Iterable[int]) -> Iterator[tuple[int, cst.Call]]:
-        for site in sorted(sites):
-            node = self.report.sites[site]
-            if isinstance(node, cst.Call):
-                yield site, node
+    def _calls(self, sites: Iterable[int]) -> list[tuple[int, cst.Call]]:
+        return [(site, node) for site in sorted(sites) if isinstance(node := self.report.sites[site], cst.Call)]
 
     def _reaching(self, violation: Violation, spelled: Iterable[tuple[int, cst.BaseExpression]]) -> str | None:
         """The first of several expressions for one object that stands for it at the violation's place as well."""
@@ -103,8 +100,7 @@ class Intent:
         code = f"{scaler}.update()"
         loop = _loop_over_optimizers(self.tree, call, around)
         insertion = insert_line_after(self.tree, loop, code) if loop else insert_after(self.tree, statement, code)
-        if insertion is None:
-            return None
+        assert insertion is not None  # a call stands in no `break`, and what returns or raises is left above
         return self.document.edit(insertion.offset, insertion.offset, insertion.content)
 
     def guard(self, violation: Violation) -> tuple[str, bool] | None:
@@ -292,12 +288,13 @@ def _loop_over_optimizers(tree: SyntaxTree, call: cst.CSTNode, around: list[cst.
 
 
 def _names(node: cst.CSTNode) -> set[str]:
-    return {inner.value for inner in within(node) if isinstance(inner, cst.Name)}
+    """The variables, and the attributes of variables, in an expression."""
+    chains = (dotted_name(inner) for inner in within(node) if isinstance(inner, (cst.Name, cst.Attribute)))
+    return {chain for chain in chains if chain is not None}
 
 
 def _target_names(target: cst.BaseExpression) -> set[str]:
-    if isinstance(target, cst.Name):
-        return {target.value}
     if isinstance(target, (cst.Tuple, cst.List)):
         return set().union(*(_target_names(element.value) for element in target.elements))
-    return set()
+    name = dotted_name(target)
+    return set() if name is None else {name}

@@ -196,16 +196,15 @@ def dedent(intent: Intent, site: object) -> Fix | None:
     block, region = around[0], around[1]
     if len(region.items) != 1:
         return None  # the other contexts are meant for what would be moved
-    if not isinstance(line, cst.SimpleStatementLine):
-        return None
-    index = list(block.body).index(line)
+    assert isinstance(line, cst.SimpleStatementLine)  # as small statements in a block are
+    index = block.body.index(line)
     moved = block.body[index:]
     if index == 0:
         return None
     text = tree.text
     outer = text[whole_lines(tree, region)[0] : tree.span(region)[0]]
     inner = text[whole_lines(tree, line)[0] : tree.span(line)[0]]
-    if not inner.startswith(outer) or inner == outer or outer.strip():
+    if not inner.startswith(outer):  # a form feed
         return None
     start, end = whole_lines(tree, moved[0])[0], whole_lines(tree, moved[-1])[1]
     body = text[start:end]

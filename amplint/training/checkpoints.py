@@ -82,7 +82,7 @@ class Checkpoints:
             unseen = any(argument.star for argument in node.args) or any(not a.keyword for a in node.args)
         seen: set[cst.CSTNode] = set()
         for part in whole:
-            for store in self.places.stores(part) if isinstance(part, (cst.Name, cst.Attribute)) else ():
+            for store in self.origins.stores(part) if isinstance(part, (cst.Name, cst.Attribute)) else ():
                 if isinstance(store.key, tuple) and not isinstance(store.value, (cst.Dict, cst.Call)):
                     unseen = True
             for content in self.origins.of(part, (ANY,)).passed:

@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeAlias
 import libcst as cst
 
 from amplint.syntax.names import Binding, Names, dotted_name
-from amplint.training.places import Places, literal, own_parameters
+from amplint.training.places import Places, Store, literal, own_parameters
 
 
 class Member(NamedTuple):
@@ -152,6 +152,10 @@ class Origins:
             for param in (*params.positional, *params.keyword_only)
             if (argument.value, ()) in self._argument(call, function, param, ())
         ]
+
+    def stores(self, node: cst.BaseExpression) -> Iterator[Store]:
+        """What is put into the container that a name or an attribute stands for."""
+        return (store for store in self.places.stores(node) if self._same_place(store.container, node))
 
     def is_self(self, binding: Binding) -> bool:
         """Whether a name is the instance on which a method of the document is called."""
@@ -321,9 +325,7 @@ class Origins:
             return []
         first, rest = path[0], path[1:]
         found: list[_Stop] = []
-        for store in self.places.stores(node):
-            if not self._same_place(store.container, node):
-                continue
+        for store in self.stores(node):
             if isinstance(store.key, tuple):  # the elements of another container
                 found.append((store.value, path))
             elif _matches(first, store.key):

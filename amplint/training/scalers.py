@@ -40,6 +40,11 @@ class Scaler(NamedTuple):
         """Whether the scaler is disabled for good."""
         return is_constant(self.argument("enabled"), "False")
 
+    @property
+    def may_be_off(self) -> bool:
+        """Whether it may be disabled among arguments that are not to be seen."""
+        return any(argument.star for argument in self.call.args)
+
 
 class Use(NamedTuple):
     """A call of a scaler's method."""

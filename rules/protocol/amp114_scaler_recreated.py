@@ -149,25 +149,19 @@ def _starts_over(
         return False
     if any(lifetimes.varies(argument, loop) for argument in scaler.call.args):
         return False
-    for place in lifetimes.ways_to(scaler.call):
+    ways = lifetimes.ways_to(scaler.call)
+    within = None
+    while within is None:  # one of them is by way of the loop
+        place = next(ways)
         within = loop if places.holds(loop, place) else None
         if any(_may_be_once(training, scaler, guard.test, loop) for guard in places.guards_of(place, within)):
             return False
-        if within is not None:
-            break
     return not any(lifetimes.runs_in(call, loop) for call in places.calls("load_state_dict", "reset_parameters"))
 
 
 def _may_be_once(training: Training, scaler: Scaler, test: cst.BaseExpression, loop: Loop) -> bool:
-    """Whether a condition may let the scaler be built in one round only."""
+    """Whether a condition may let the scaler be built in one round only, as one that asks for the scaler does."""
     if training.lifetimes.varies(test, loop):
-        return True
-    return _asks_for(training, scaler, test)
-
-
-def _asks_for(training: Training, scaler: Scaler, test: cst.BaseExpression) -> bool:
-    """Whether a condition asks for the scaler itself."""
-    if any(scaler.call in training.origins.of(reference).passed for reference in training.places.references(test)):
         return True
     text = training.tree.code(test)
     return bool(re.search(r"['\"]\w*scaler\w*['\"]", text)) or any(name in text for name in _kept_as(training, scaler))
@@ -230,8 +224,6 @@ def _hoist(context: Context, scaler: Scaler, loop: Loop) -> Fix | None:
     if text.count("\n") > 1 or not text.endswith("\n"):
         return None
     margin = tree.text[loop_start : tree.span(loop)[0]]
-    if margin.strip():
-        return None
     comments = _comments(tree.text[:start])
     moved = "".join(margin + part.lstrip() for part in (*comments, text))
     return Fix(

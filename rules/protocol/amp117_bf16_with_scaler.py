@@ -80,7 +80,7 @@ class Bf16WithScaler(Rule):
         if "bfloat16" not in dtypes or None in dtypes:
             return
         for scaler in training.scalers.built:
-            if scaler.is_off or not _is_on(training, scaler, regions):
+            if scaler.is_off or scaler.may_be_off or not _is_on(training, scaler, regions):
                 continue
             literally = dtypes == {"bfloat16"}
             fix = _switch_off(context, scaler) if literally else None
@@ -152,12 +152,10 @@ def _said(training: Training, atom: Atom) -> str:
     return " ".join(texts)
 
 
-def _switch_off(context: Context, scaler: Scaler) -> Fix | None:
+def _switch_off(context: Context, scaler: Scaler) -> Fix:
     from amplint.syntax.arguments import insert_keyword
 
     tree, call = context.tree, scaler.call
-    if any(argument.star for argument in call.args):
-        return None
     enabled = scaler.argument("enabled")
     change = (*tree.span(enabled), "False") if enabled is not None else insert_keyword(tree, call, "enabled=False")
     return Fix("Switch the scaler off with `enabled=False`", context.edits([change]))

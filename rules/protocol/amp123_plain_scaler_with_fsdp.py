@@ -93,7 +93,9 @@ class PlainScalerWithFsdp(Rule):
                 help=f"Use `ShardedGradScaler` from `{_MODULE}`.",
                 related=(context.related(wrapped, "the parameters are sharded here"),),
                 candidates=(fix,) if fix is not None else (),
-                no_fix_reason=None if fix is not None else "the two scalers take their arguments in another order",
+                no_fix_reason=None
+                if fix is not None
+                else "its arguments come in another order, or are not to be seen, or there is no place for the import",
             )
 
 
@@ -143,8 +145,6 @@ def _goes_with(training: Training, scaler: Scaler, wrapped: cst.Call) -> bool:
 
 def _shard(context: Context, scaler: Scaler) -> Fix | None:
     """Build a `ShardedGradScaler` instead, and import it."""
-    import libcst as cst
-
     from amplint.syntax.imports import Imports
     from amplint.training.places import literal
     from amplint.training.scalers import OLD_SCALERS
@@ -161,15 +161,13 @@ def _shard(context: Context, scaler: Scaler) -> Fix | None:
         first, _ = tree.span(arguments[0])
         last = tree.span(arguments[1])[0] if len(arguments) > 1 else tree.span(arguments[0])[1]
         changes.append((first, last, ""))
-    root = next(
-        (
-            imported.statement
-            for imported in training.names.imports
-            if imported.module.startswith("torch.distributed.fsdp") and imported.scope is training.names.root
-        ),
-        None,
-    )
-    if not isinstance(root, cst.ImportFrom):
+    imports = [
+        imported
+        for imported in training.names.imports
+        if imported.module.partition(".")[0] == "torch" and imported.scope is training.names.root
+    ]
+    if not imports:
         return None
-    changes.append(Imports(training.names).insert_before(root, f"from {_MODULE} import ShardedGradScaler"))
+    beside = min(imports, key=lambda imported: not imported.module.startswith("torch.distributed.fsdp")).statement
+    changes.append(Imports(training.names).insert_before(beside, f"from {_MODULE} import ShardedGradScaler"))
     return Fix("Use `ShardedGradScaler`", context.edits(changes), Applicability.UNSAFE)

@@ -65,8 +65,8 @@ class ScalerMaybeUndefined(Rule):
         seen: set[tuple[int, str]] = set()
         for site in sorted(context.protocol.undefined):
             receiver = _receiver(context.protocol.node(site))
-            place = context.protocol.scope(site).number, receiver.value if receiver is not None else ""
-            if receiver is not None and place not in seen:
+            place = context.protocol.scope(site).number, receiver.value
+            if place not in seen:
                 seen.add(place)
                 yield self._report(context, receiver, f"`{receiver.value}` is not bound here on every path")
         unknown = _unknown_scaler(context)
@@ -78,12 +78,12 @@ class ScalerMaybeUndefined(Rule):
         return context.finding(self, node, message, help=ADVICE, no_fix_reason=reason)
 
 
-def _receiver(node: cst.CSTNode) -> cst.Name | None:
+def _receiver(node: cst.CSTNode) -> cst.Name:
+    """The variable whose method is called."""
     import libcst as cst
 
-    if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and isinstance(node.func.value, cst.Name):
-        return node.func.value
-    return None
+    assert isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and isinstance(node.func.value, cst.Name)
+    return node.func.value
 
 
 def _unknown_scaler(context: Context) -> cst.Name | None:
