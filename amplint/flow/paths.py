@@ -635,6 +635,12 @@ def merge(paths: list[Path], limit: int) -> list[Path]:
     return [widest(group) for group in groups.values()]
 
 
+def excludes(path: Path, other: Path) -> bool:
+    """Whether no run takes both, for the precision that they have decided on: made one, they would have forgotten it."""
+    smaller, larger = sorted((path.facts, other.facts), key=len)
+    return any(larger.get(key, truth) != truth and is_about_precision(key) for key, truth in smaller.items())
+
+
 def essence(path: Path) -> Path:
     """What of a path the protocol depends on: its scalers and optimizers and their state."""
     if path._essence is None:

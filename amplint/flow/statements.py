@@ -11,7 +11,7 @@ from amplint.flow import program as ir
 from amplint.flow.calls import GENERATOR, Calls
 from amplint.flow.expressions import MODULE, Outcomes, named
 from amplint.flow.machine import MAX_DEPTH, MAX_PATHS, Frame, TooComplex, is_each
-from amplint.flow.paths import Path, essence, join, merge, widest
+from amplint.flow.paths import Path, essence, excludes, join, merge, widest
 from amplint.flow.values import (
     NONE,
     Autocast,
@@ -266,7 +266,7 @@ class Statements(Calls):
         made: set[Key] = set()
         self.machine.remade.append(made)
         self.machine.loops += 1
-        begun: dict[Path, Path] = {}
+        begun: dict[Path, list[Path]] = {}
         finished: list[Path] = []
         pending = [path]
         passed = True
@@ -429,21 +429,31 @@ class Statements(Calls):
         return [(Exit.NEXT, path, NONE)]
 
 
-def _new_heads(pending: list[Path], begun: dict[Path, Path]) -> list[Path]:
+def _new_heads(pending: list[Path], begun: dict[Path, list[Path]]) -> list[Path]:
     """The paths with which a loop must begin again: those that bring something that ``begun`` does not cover.
 
-    Where the protocol stands as it stood before, only what every way there has decided alike is kept.
+    Where the protocol stands as it stood before, only what every way there has decided alike is kept, but a few ways
+    of which each excludes the others stay apart.
     """
-    heads: dict[Path, Path] = {}
+    heads: dict[Path, None] = {}
     for path in pending:
-        core = essence(path)
-        known = begun.get(core)
-        head = path
-        if known is not None and path != known:
-            head = widest([known, path])
-        if head != known:
-            begun[core] = heads[core] = head
-    return list(heads.values())
+        known = begun.setdefault(essence(path), [])
+        like = [other for other in known if not excludes(other, path)]
+        if not like and len(known) >= _MOST_APART:
+            like = list(known)
+        head = widest([*like, path]) if like and path not in like else path
+        if head in known:
+            continue
+        for other in like:
+            known.remove(other)
+            heads.pop(other, None)
+        known.append(head)
+        heads[head] = None
+    return list(heads)
+
+
+_MOST_APART = 3
+"""Ways to the same state of the protocol, under decisions that exclude each other, that a loop keeps apart."""
 
 
 def _targets(target: ir.Target) -> list[ir.Name | ir.Attribute]:
