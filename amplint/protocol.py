@@ -100,6 +100,8 @@ class Mark:
     certain: bool = True
     updated_at: Key | None = None
     """Where the scaler was updated while this gradient was waiting for its step."""
+    joined_at: Key | None = None
+    """Where, after that update, a backward with the new scale added to this gradient."""
     scheduled_at: Key | None = None
     """Where the learning rate was moved on while this gradient was waiting for its step."""
 
@@ -272,15 +274,23 @@ def _backward(state: ProtocolState, event: Event) -> Step:
             tuple(_accumulates_wrongly(marks, event, optimizer)) if event.certain and event.scaler is not None else ()
         )
         violations += wrong
-        if any(violation.code == "AMP109" for violation in wrong):
+        if wrong:
             state = state.with_marks([optimizer], marks)  # as if it had come before the unscale_()
             continue
-        state = state.with_marks([optimizer], frozenset(m for m in marks if m.content not in _GONE) | {mark})
+        kept = frozenset(_joined(m, event) for m in marks if m.content not in _GONE)
+        state = state.with_marks([optimizer], kept | {mark})
     for key, scaler in state.scalers.items():
         if any(not record.backward_since for record in scaler.records):
             records = tuple(replace(record, backward_since=True) for record in scaler.records)
             state = state.with_scaler(key, replace(scaler, records=records))
     return state, tuple(violations)
+
+
+def _joined(mark: Mark, event: Event) -> Mark:
+    """``mark``, if its gradient is of an old scale with that of this backward added: wrong, once anything uses it."""
+    if mark.updated_at is None or mark.joined_at is not None or not (mark.certain and event.certain):
+        return mark
+    return replace(mark, joined_at=event.site) if mark.scaler == event.scaler is not None else mark
 
 
 _ACCUMULATED = (Content.PLAIN, Content.SCALED, Content.UNKNOWN)
@@ -336,19 +346,7 @@ def _accumulates_wrongly(marks: frozenset[Mark], event: Event, optimizer: Key) -
     for mark in marks:
         if not mark.certain or mark.scaler != event.scaler:
             continue
-        if mark.updated_at is not None:
-            yield Violation(
-                "AMP107",
-                mark.updated_at,
-                "scaler.update() between two backward passes that accumulate into the same gradients",
-                event.scaler,
-                optimizer,
-                (
-                    Cause("gradients accumulated with the old scale here", mark.site),
-                    Cause("and here", event.site),
-                ),
-            )
-        elif mark.content is Content.UNSCALED:
+        if mark.updated_at is None and mark.content is Content.UNSCALED:
             yield Violation(
                 "AMP109",
                 event.site,
@@ -432,14 +430,15 @@ def _takes_plain_gradients(marks: frozenset[Mark], event: Event, optimizer: Key)
 def _comes_too_late(marks: frozenset[Mark], event: Event, optimizer: Key) -> Iterable[Violation]:
     """What stands between a backward and the unscale or step that needs its gradients as they were."""
     for mark in surely(marks, lambda mark: mark.updated_at is not None and mark.scaler == event.scaler):
-        yield Violation(
-            "AMP107",
-            mark.updated_at,
-            "scaler.update() before the last of the optimizers has stepped",
-            event.scaler,
-            optimizer,
-            (Cause("this still needs the old scale", event.site),),
-        )
+        message = "scaler.update() before the last of the optimizers has stepped"
+        causes: tuple[Cause, ...] = (Cause("this still needs the old scale", event.site),)
+        if mark.joined_at is not None:
+            message = "scaler.update() between two backward passes that accumulate into the same gradients"
+            causes = (
+                Cause("gradients accumulated with the old scale here", mark.site),
+                Cause("and here", mark.joined_at),
+            )
+        yield Violation("AMP107", mark.updated_at, message, event.scaler, optimizer, causes)
     yield from _clears_before(marks, event, optimizer)
 
 

@@ -632,11 +632,26 @@ def merge(paths: list[Path], limit: int) -> list[Path]:
     groups: dict[Path, list[Path]] = {}
     for path in unique:
         groups.setdefault(essence(path), []).append(path)
-    return [widest(group) for group in groups.values()]
+    apart = [path for group in groups.values() for path in _apart(group)]
+    return apart if len(apart) <= 2 * limit else [widest(group) for group in groups.values()]
+
+
+MOST_APART = 3
+"""Ways to the same state of the protocol, under decisions that exclude each other, that are kept apart."""
+
+
+def _apart(group: list[Path]) -> list[Path]:
+    """The widest paths of which each excludes the others; one where they are too many."""
+    apart: list[Path] = []
+    for path in group:
+        like = [other for other in apart if not excludes(other, path)]
+        apart = [other for other in apart if other not in like]
+        apart.append(widest([*like, path]))
+    return apart if len(apart) <= MOST_APART else [widest(group)]
 
 
 def excludes(path: Path, other: Path) -> bool:
-    """Whether no run takes both, for the precision that they have decided on: made one, they would have forgotten it."""
+    """Whether no run takes both, by what they have decided about precision: made one, they would have forgotten it."""
     smaller, larger = sorted((path.facts, other.facts), key=len)
     return any(larger.get(key, truth) != truth and is_about_precision(key) for key, truth in smaller.items())
 

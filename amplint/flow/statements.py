@@ -11,7 +11,7 @@ from amplint.flow import program as ir
 from amplint.flow.calls import GENERATOR, Calls
 from amplint.flow.expressions import MODULE, Outcomes, named
 from amplint.flow.machine import MAX_DEPTH, MAX_PATHS, Frame, TooComplex, is_each
-from amplint.flow.paths import Path, essence, excludes, join, merge, widest
+from amplint.flow.paths import MOST_APART, Path, essence, excludes, join, merge, widest
 from amplint.flow.values import (
     NONE,
     Autocast,
@@ -439,7 +439,7 @@ def _new_heads(pending: list[Path], begun: dict[Path, list[Path]]) -> list[Path]
     for path in pending:
         known = begun.setdefault(essence(path), [])
         like = [other for other in known if not excludes(other, path)]
-        if not like and len(known) >= _MOST_APART:
+        if not like and len(known) >= MOST_APART:
             like = list(known)
         head = widest([*like, path]) if like and path not in like else path
         if head in known:
@@ -450,10 +450,6 @@ def _new_heads(pending: list[Path], begun: dict[Path, list[Path]]) -> list[Path]
         known.append(head)
         heads[head] = None
     return list(heads)
-
-
-_MOST_APART = 3
-"""Ways to the same state of the protocol, under decisions that exclude each other, that a loop keeps apart."""
 
 
 def _targets(target: ir.Target) -> list[ir.Name | ir.Attribute]:
