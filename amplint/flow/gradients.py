@@ -58,8 +58,20 @@ def _is_indifferent(node: Any) -> bool:
 
 def changing_nodes(nodes: list[Any]) -> frozenset[int]:
     """The ids of the assignments and calls that change gradients."""
+    if _attributes(nodes).isdisjoint(_SPEAKING):
+        return frozenset()
     finder = _Finder(nodes)
-    return frozenset(id(node) for node in nodes if finder.changes(node))
+    return frozenset(id(node) for node in nodes if type(node) in _CHANGING and finder.changes(node))
+
+
+def _attributes(nodes: list[Any]) -> set[str]:
+    return {node.attr for node in nodes if type(node) is ir.Attribute}
+
+
+_SCALES = frozenset({"get_scale", "_scale"})
+"""Attributes that tell how large the scale is."""
+_SPEAKING = _SCALES | {"grad"}
+_CHANGING = frozenset({ir.Assign, ir.Augment, ir.Call})
 
 
 class _Finder:
@@ -148,7 +160,7 @@ class _Finder:
     def is_scale(self, node: Any) -> bool:
         """Whether a number is made from a scaler's scale."""
         for inner in ir.walk(node):
-            if isinstance(inner, ir.Attribute) and inner.attr in ("get_scale", "_scale"):
+            if isinstance(inner, ir.Attribute) and inner.attr in _SCALES:
                 return True
             if isinstance(inner, ir.Name) and inner.id in self.scales:
                 return True
@@ -183,8 +195,9 @@ class _Finder:
 
 def mark_descaled(nodes: list[Any]) -> None:
     """Note the calls whose result is divided by a scale at once, or only asked whether it is finite."""
-    finder = _Finder(nodes)
-    for node in nodes:
+    speaks = not _attributes(nodes).isdisjoint(_SCALES)
+    finder = _Finder(nodes if speaks else [])
+    for node in nodes if speaks else [node for node in nodes if type(node) is ir.Call]:
         grade = 0
         if isinstance(node, ir.Operation) and node.tag in ("Divide", "Multiply") and finder.is_scale(node):
             grade = 1

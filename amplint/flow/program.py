@@ -544,3 +544,39 @@ def walk(node: Any) -> Iterator[Any]:
             _add_children(node, inner)
             inner.reverse()
             waiting += inner
+
+
+class Walked:
+    """Nodes that were walked once, in source order: what is inside each of them, as it was then, is a slice of all."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Any] = []
+        self.places: dict[int, tuple[int, int]] = {}
+        """By the id of each node, where it stands among all, and where what is behind it begins."""
+
+    def add(self, statements: Iterable[Any]) -> list[Any]:
+        """Walk ``statements``; everything inside them."""
+        nodes, places, first = self.nodes, self.places, len(self.nodes)
+        waiting: list[Any] = [*statements]
+        waiting.reverse()
+        while waiting:
+            node = waiting.pop()
+            if type(node) is int:  # where a node stands that is left now
+                places[id(nodes[node])] = node, len(nodes)
+                continue
+            here = len(nodes)
+            nodes.append(node)
+            inner: list[Any] = []
+            _add_children(node, inner)
+            if inner:
+                waiting.append(here)
+                inner.reverse()
+                waiting += inner
+            else:
+                places[id(node)] = here, here + 1
+        return nodes[first:]
+
+    def inside(self, node: Any) -> Iterable[Any]:
+        """``node`` and everything inside it, in source order."""
+        place = self.places.get(id(node))
+        return walk(node) if place is None else self.nodes[place[0] : place[1]]

@@ -6,7 +6,9 @@ the conditions around them depend on, and the jumps between them.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from amplint.flow import program as ir
@@ -73,10 +75,13 @@ class _Relevance:
     def __init__(self, program: ir.Program) -> None:
         self.functions = program.everything
         self.aliases = program.aliases
-        self.nodes = {id(f): [n for s in f.body for n in ir.walk(s)] for f in self.functions}
-        self.all_nodes = [n for nodes in self.nodes.values() for n in nodes]
+        self.walked = walked = ir.Walked()
+        self.walk = walked.inside
+        self.nodes = {id(function): walked.add(function.body) for function in self.functions}
         for cls in program.classes:
-            self.all_nodes += [n for s in cls.body for n in ir.walk(s)]
+            walked.add(cls.body)
+        self.all_nodes = walked.nodes
+        self.calls = [node for node in self.all_nodes if type(node) is ir.Call]
         self.bindings = ir.bindings(self.all_nodes)
         names = {function.name for function in program.functions}
         self.function_names = names.union(*(self.aliases.get(name, ()) for name in names))
@@ -103,12 +108,14 @@ class _Relevance:
         self.active |= {id(binding.value) for binding in self.bindings if self._keeps_region(binding)}
         returned = [n.value for n in self.all_nodes if isinstance(n, ir.Return)]
         self.active |= {id(value) for value in returned if _is_region(value)}
+        self.active_before = [0, *itertools.accumulate(id(node) in self.active for node in self.all_nodes)]
+        """How many active nodes stand before each place among all nodes."""
 
     def called(self) -> dict[str, frozenset[str]]:
         """The methods that are called on what goes by each identifier."""
         found: dict[str, set[str]] = {}
-        for node in self.all_nodes:
-            if isinstance(node, ir.Call) and isinstance(node.func, ir.Attribute) and not node.func.external:
+        for node in self.calls:
+            if isinstance(node.func, ir.Attribute) and not node.func.external:
                 found.setdefault(_identifier(node.func.base), set()).add(node.func.attr)
         return {name: frozenset(methods) for name, methods in found.items() if name}
 
@@ -122,35 +129,45 @@ class _Relevance:
         returned = [n.value for n in self.nodes[id(function)] if isinstance(n, ir.Return) and n.value is not None]
         return any(_last(part) in self.objects for value in returned for part in _alternatives(value))
 
-    def inside(self, closure: ir.Closure) -> list[Any]:
-        return self.nodes.get(id(closure.function), [])
-
     def _spread(self, program: ir.Program) -> None:
         owners = {id(m): c.name for c in program.classes for m in c.methods.values()}
-        assigned = [n for n in self.bindings if _has_closure(n.value) or _refers_to_clip(n.value)]
+        assigned = [n for n in self.bindings if _has_closure(self.walk(n.value)) or _refers_to_clip(n.value)]
         self.assigned_functions = {e for n in assigned for t in n.targets if t is not None for e in self._ends(t)} - {
             ""
         }
+        waiting: list[tuple[set[str], _Doing]] = []  # the names of what does something
+        for function in self.functions:
+            own = {function.name}
+            if function.name in ("__init__", "__call__", "__enter__", "__exit__") and id(function) in owners:
+                own.add(owners[id(function)])
+            waiting.append((own.union(*(self.aliases.get(name, ()) for name in own)), self._doing(function)))
+        for node in assigned:
+            own = set().union(*(self._ends(target) for target in node.targets if target is not None))
+            closures = [inner for inner in self.walk(node.value) if isinstance(inner, ir.Closure)]
+            waiting += ((own, self._doing(c.function)) for c in closures if id(c.function) in self.acting)
+            if _refers_to_clip(node.value):
+                waiting.append((own, _Doing(True, False, set(), set())))
         grew = True
         while grew:
             grew = False
-            for function in self.functions:
-                for names, test in ((self.touching_names, self._is_active), (self.scaling_names, self._scales)):
-                    own = {function.name}
-                    if function.name in ("__init__", "__call__", "__enter__", "__exit__") and id(function) in owners:
-                        own.add(owners[id(function)])
-                    own = own.union(*(self.aliases.get(name, ()) for name in own))
-                    if not own <= names and any(test(node) for node in self.acting[id(function)]):
-                        names |= own
-                        grew = True
-            for node in assigned:
-                for names, test in ((self.touching_names, self._is_active), (self.scaling_names, self._scales)):
-                    own = set().union(*(self._ends(target) for target in node.targets if target is not None))
-                    inner = [n for c in ir.walk(node.value) if isinstance(c, ir.Closure) for n in self.inside(c)]
-                    clips = names is self.touching_names and _refers_to_clip(node.value)
-                    if not own <= names and (clips or any(test(n) for n in inner)):
-                        names |= own
-                        grew = True
+            for own, doing in waiting:
+                if not own <= self.touching_names and doing.touches(self.touching_names):
+                    self.touching_names |= own
+                    grew = True
+                if not own <= self.scaling_names and doing.scales(self.scaling_names):
+                    self.scaling_names |= own
+                    grew = True
+
+    def _doing(self, function: ir.Function) -> _Doing:
+        nodes = self.acting[id(function)]
+        calls = [node for node in nodes if type(node) is ir.Call and not self._is_of_tensor_or_optimizer(node)]
+        uses = [n for n in nodes if type(n) in (ir.Attribute, ir.Call) and not _steps_schedule(n)]
+        return _Doing(
+            any(map(self._is_active, nodes)),
+            any(map(self._scales, nodes)),
+            {_last(node) if type(node) is ir.Attribute else _called(node) for node in uses},
+            {_called(node) for node in calls},
+        )
 
     def _wrap(self, program: ir.Program) -> None:
         """Mark the functions that a decorator of the project replaces by one that deals with scalers itself."""
@@ -174,14 +191,14 @@ class _Relevance:
 
     def _can_act(self, node: Any) -> bool:
         """Whether a node is of a kind that can be active, whatever the names in it come to mean."""
-        return isinstance(node, (ir.Call, ir.Attribute, ir.Operation, ir.Compare)) or id(node) in self.changing
+        return type(node) in _ACTING or id(node) in self.changing
 
     def _is_active(self, node: Any) -> bool:
         if id(node) in self.changing:
             return True
         if isinstance(node, ir.Call):
             name = _called(node)
-            if name == "step" and not node.args and _is_schedule(node.func):
+            if _steps_schedule(node):
                 return id(node) in self.scheduling
             if name in _READS and self._reads_scaled(node):
                 return True
@@ -221,11 +238,10 @@ class _Relevance:
 
     def _scheduling(self) -> set[int]:
         """The steps of schedules: they make no difference where nothing is ever given to a scaler's step."""
-        calls = [node for node in self.all_nodes if isinstance(node, ir.Call)]
-        steps = [node for node in calls if isinstance(node.func, ir.Attribute) and node.func.attr == "step"]
+        steps = [node for node in self.calls if isinstance(node.func, ir.Attribute) and node.func.attr == "step"]
         if not any(node.args for node in steps):
             return set()
-        return {id(node) for node in steps if not node.args and _is_schedule(node.func)}
+        return {id(node) for node in steps if _steps_schedule(node)}
 
     def _is_handed(self, node: ir.Call, objects: set[str] | None = None) -> bool:
         """Whether a call is given a scaler or an optimizer, or something that can reach one."""
@@ -263,8 +279,8 @@ class _Relevance:
     def _holders(self) -> set[str]:
         """Identifiers of what may call a scaler's methods by itself, since it was given the scaler or its owner."""
         found: set[str] = set()
-        for node in self.all_nodes:
-            if isinstance(node, ir.Call) and isinstance(node.func, ir.Attribute) and not node.func.external:
+        for node in self.calls:
+            if isinstance(node.func, ir.Attribute) and not node.func.external:
                 if self._is_handed(node, self.scalers):
                     found.add(_last(node.func.base))
         size = -1
@@ -284,7 +300,7 @@ class _Relevance:
         return found - self.objects - self.owners - {""}
 
     def _holds(self, value: Any, holders: set[str]) -> bool:
-        for inner in ir.walk(value):
+        for inner in self.walk(value):
             if isinstance(inner, ir.Call) and not inner.func_externals() & GRAD_SCALERS:
                 if self._is_handed(inner, self.scalers):
                     return True
@@ -298,8 +314,10 @@ class _Relevance:
         """Identifiers of what is counted or noted beside a scaler's steps."""
         found: set[str] = set()
         for node in self.all_nodes:
-            for block in (getattr(node, "body", None), getattr(node, "orelse", None)):
-                if isinstance(block, list) and any(isinstance(s, ir.Do) and _is_step(s.value) for s in block):
+            if type(node) not in _BLOCKS:
+                continue
+            for block in (node.body, getattr(node, "orelse", ())):
+                if any(isinstance(s, ir.Do) and _is_step(s.value) for s in block):
                     for statement in block:
                         if isinstance(statement, ir.Augment) and statement.target is not None:
                             found |= self._ends(statement.target)
@@ -313,7 +331,7 @@ class _Relevance:
         """Whether the body hands a scaler to what the test asks for: a hook that is there or not."""
         asked = self._names(node.test) - self.owners
         for statement in node.body:
-            for inner in ir.walk(statement):
+            for inner in self.walk(statement):
                 if self._is_handed_to_stranger(inner) and self._names(inner.func) & asked:
                     return True
         return False
@@ -323,7 +341,7 @@ class _Relevance:
         uses = node.body if node.polarity > 0 else [*node.orelse, *after]
         asked = self._names(node.test) - self.owners
         for statement in uses:
-            for inner in ir.walk(statement):
+            for inner in self.walk(statement):
                 if isinstance(inner, ir.Assign) and any(t is not None and self._ends(t) & asked for t in inner.targets):
                     return True
                 changes = isinstance(inner, ir.Call) and isinstance(inner.func, ir.Attribute)
@@ -368,7 +386,7 @@ class _Relevance:
 
     def _objects(self) -> set[str]:
         """Identifiers that are used as a scaler or an optimizer anywhere in the file."""
-        methods = [(n.func, n) for n in self.all_nodes if isinstance(n, ir.Call) and isinstance(n.func, ir.Attribute)]
+        methods = [(n.func, n) for n in self.calls if isinstance(n.func, ir.Attribute)]
         used: dict[str, set[str]] = {}
         for method, _ in methods:
             used.setdefault(_last(method.base), set()).add(method.attr)
@@ -378,10 +396,10 @@ class _Relevance:
             if method.attr in ("step", "unscale_") and _last(method.base) in found:
                 found.update(_last(argument.value) for argument in call.args[:1])
         for node in self.bindings:
-            if _builds(node.value):
+            if _builds(self.walk(node.value)):
                 ends = set().union(*(self._ends(target) for target in node.targets if target is not None))
                 found |= ends
-                if any(isinstance(n, ir.Call) and n.func_externals() & GRAD_SCALERS for n in ir.walk(node.value)):
+                if any(isinstance(n, ir.Call) and n.func_externals() & GRAD_SCALERS for n in self.walk(node.value)):
                     scalers |= ends
         assigned = self.bindings
         handed_on = [pair for node in self.all_nodes for pair in self._hands_on(node)]
@@ -432,8 +450,8 @@ class _Relevance:
                     assigned.append((self._ends(node.target), self._names(node.source)))
             elif isinstance(node, (ir.If, ir.While, ir.Choice)):
                 operands = self._operands(node.test)
-                inside = [n for arm in _arms(node) for n in ir.walk(arm)]
-                if any(id(n) in self.active or isinstance(n, (ir.Return, ir.Break, ir.Continue)) for n in inside):
+                inside = [n for arm in _arms(node) for n in self.walk(arm)]
+                if any(id(n) in self.active or type(n) in _JUMPS for n in inside):
                     relevant |= operands
                 else:
                     undecided.append((operands, [n for n in inside if isinstance(n, ir.Assign)]))
@@ -465,7 +483,7 @@ class _Relevance:
         while size != len(found):
             size = len(found)
             for node in assigned:
-                if self._names(node.value) & found or any(self._scales(inner) for inner in ir.walk(node.value)):
+                if self._names(node.value) & found or any(self._scales(inner) for inner in self.walk(node.value)):
                     for target in node.targets if isinstance(node, ir.Assign) else [node.target]:
                         found |= self._ends(target) if target is not None else set()
         return found - {""}
@@ -497,7 +515,7 @@ class _Relevance:
 
     def _names(self, node: Any) -> set[str]:
         """Every identifier in ``node``."""
-        return {name for inner in ir.walk(node) if (name := _identifier(inner))}
+        return {name for inner in self.walk(node) if (name := _identifier(inner))}
 
     def _operands(self, node: Any) -> set[str]:
         """The identifiers that a value depends on, other than through the arguments of a call."""
@@ -520,7 +538,7 @@ class _Relevance:
         for index, statement in enumerate(statements):
             following = statements[index + 1 :] + after
             kept += self._uses(statement)
-            changes = bool(self.changing) and any(id(node) in self.changing for node in ir.walk(statement))
+            changes = bool(self.changing) and any(id(node) in self.changing for node in self.walk(statement))
             if changes and not isinstance(statement, _HEADS):
                 kept.append(ir.Change())
             lowered = self.statement(statement, following, active)
@@ -538,9 +556,9 @@ class _Relevance:
         if isinstance(statement, _HEADS):
             for name in ("test", "source", "context", "subject"):
                 head = getattr(statement, name, None)
-                nodes += [] if head is None else ir.walk(head)
+                nodes += [] if head is None else self.walk(head)
         else:
-            nodes += ir.walk(statement)
+            nodes += self.walk(statement)
         kinds = {self.using[id(node)]: node.site for node in nodes if id(node) in self.using}
         return [ir.Use(kind, site) for kind, site in kinds.items()]
 
@@ -566,7 +584,7 @@ class _Relevance:
             return s if self._active_inside(s.test) else self._quieted(s, [*s.body, *s.orelse])
         if isinstance(s, ir.For):
             inside = any(self._active_inside(inner) for inner in s.body) or self._active_inside(s.source)
-            nodes = [node for inner in s.body for node in ir.walk(inner)]
+            nodes = [node for inner in s.body for node in self.walk(inner)]
             s.scales = self._uses_scaler(s.body)
             s.runs = (
                 any(self._is_handed_to_stranger(node) for node in nodes)
@@ -619,7 +637,10 @@ class _Relevance:
         return ir.Forget(forgotten) if forgotten else None
 
     def _active_inside(self, node: Any) -> bool:
-        return any(id(inner) in self.active for inner in ir.walk(node))
+        place = self.walked.places.get(id(node))
+        if place is None:
+            return any(id(inner) in self.active for inner in ir.walk(node))
+        return self.active_before[place[0]] != self.active_before[place[1]]
 
     def mark_choices(self) -> None:
         """Note which arms of the conditional expressions use a scaler."""
@@ -633,7 +654,7 @@ class _Relevance:
 
     def _may_scale(self, node: Any) -> bool:
         """Whether a value uses a scaler, at once or where it is a function and called."""
-        for inner in ir.walk(node):
+        for inner in self.walk(node):
             if self._scales(inner) or (isinstance(inner, ir.Name) and inner.id in self.scaling_names):
                 return True
             if isinstance(inner, ir.Closure) and self._uses_scaler(inner.function.body):
@@ -656,7 +677,7 @@ class _Relevance:
         for statement in statements:
             known = self.scales_inside.get(id(statement))
             if known is None:
-                known = any(self._scales(node) for node in ir.walk(statement))
+                known = any(self._scales(node) for node in self.walk(statement))
                 self.scales_inside[id(statement)] = known
             if known:
                 return True
@@ -666,6 +687,9 @@ class _Relevance:
 _FLAGS = (ir.Constant, ir.Name, ir.Attribute, ir.Compare, ir.Not, ir.All, ir.Either, ir.Choice, ir.Sequence, ir.Mapping)
 """Expressions whose value can tell later which way a path went."""
 
+_ACTING = frozenset({ir.Call, ir.Attribute, ir.Operation, ir.Compare})
+_JUMPS = frozenset({ir.Return, ir.Break, ir.Continue})
+_BLOCKS = frozenset({ir.If, ir.For, ir.While, ir.Try, ir.With, ir.Case})
 _HEADS = (ir.If, ir.For, ir.While, ir.Try, ir.With, ir.Match)
 """Statements with blocks in them."""
 _READS = frozenset({"item", "tolist", "numpy", "float", "print", "str", "format"})
@@ -673,6 +697,24 @@ _READS = frozenset({"item", "tolist", "numpy", "float", "print", "str", "format"
 
 _HARMLESS = HARMLESS_SCALER_METHODS | HARMLESS_OPTIMIZER_METHODS
 _ACTIVE_FUNCTIONS = GRAD_SCALERS | CLIP_FUNCTIONS
+
+
+@dataclass(frozen=True, slots=True)
+class _Doing:
+    """What a function does by itself, and whom it calls."""
+
+    acts: bool
+    is_scaling: bool
+    uses: set[str]
+    calls: set[str]
+
+    def touches(self, names: set[str]) -> bool:
+        """Whether it has to do with the protocol, if what goes by ``names`` does."""
+        return self.acts or not names.isdisjoint(self.uses)
+
+    def scales(self, names: set[str]) -> bool:
+        """Whether it uses a scaler, if what goes by ``names`` does."""
+        return self.is_scaling or not names.isdisjoint(self.calls)
 
 
 _FUSED = frozenset({"grad_scale", "found_inf"})
@@ -714,9 +756,9 @@ def _step_and_update(loop: ir.For) -> tuple[ir.Call, ir.Call] | None:
 def _appends_object(node: Any) -> bool:
     """Whether a collection is given a scaler or an optimizer made for it."""
     if isinstance(node, ir.Assign):
-        return any(isinstance(target, ir.Item) for target in node.targets) and _builds(node.value)
+        return any(isinstance(target, ir.Item) for target in node.targets) and _builds(ir.walk(node.value))
     appends = isinstance(node, ir.Call) and isinstance(node.func, ir.Attribute) and node.func.attr in ("append", "add")
-    return appends and any(_builds(argument.value) for argument in node.args)
+    return appends and any(_builds(ir.walk(argument.value)) for argument in node.args)
 
 
 def _arms(node: ir.If | ir.While | ir.Choice) -> Iterable[Any]:
@@ -724,8 +766,8 @@ def _arms(node: ir.If | ir.While | ir.Choice) -> Iterable[Any]:
     return (node.then, node.other) if isinstance(node, ir.Choice) else (*node.body, *node.orelse)
 
 
-def _has_closure(node: Any) -> bool:
-    return any(isinstance(inner, ir.Closure) for inner in ir.walk(node))
+def _has_closure(nodes: Iterable[Any]) -> bool:
+    return any(type(node) is ir.Closure for node in nodes)
 
 
 def _is_region(value: Any) -> bool:
@@ -750,10 +792,10 @@ def _is_step(node: Any) -> bool:
     return isinstance(node, ir.Call) and isinstance(node.func, ir.Attribute) and node.func.attr == "step"
 
 
-def _builds(node: Any) -> bool:
-    """Whether an expression makes a scaler or an optimizer by a constructor of PyTorch's."""
-    for inner in ir.walk(node):
-        if isinstance(inner, ir.Call):
+def _builds(nodes: Iterable[Any]) -> bool:
+    """Whether the nodes of an expression make a scaler or an optimizer by a constructor of PyTorch's."""
+    for inner in nodes:
+        if type(inner) is ir.Call:
             names = inner.func_externals()
             if names & (GRAD_SCALERS | ACCELERATORS) or any(is_optimizer_class(name) for name in names):
                 return True
@@ -764,6 +806,11 @@ def _is_schedule(func: Any) -> bool:
     """Whether a ``step`` is that of a learning-rate schedule or a profiler, going by the name."""
     name = _last(func.base).lower() if isinstance(func, ir.Attribute) else ""
     return "sched" in name or "prof" in name
+
+
+def _steps_schedule(node: Any) -> bool:
+    """Whether a node is a call that moves a schedule on, or a profiler."""
+    return type(node) is ir.Call and not node.args and _called(node) == "step" and _is_schedule(node.func)
 
 
 def _only_raises(body: list[ir.Statement], orelse: list[ir.Statement]) -> bool:
