@@ -28,9 +28,16 @@ class Analysis:
         self.modules = modules
         self._invalid: InvalidSyntax | None = None
 
-    @cached_property
+    @property
     def tree(self) -> SyntaxTree:
         """The LibCST tree; raises :class:`amplint.syntax.tree.InvalidSyntax`."""
+        tree = self._tree
+        if tree.invalid is not None:
+            raise tree.invalid
+        return tree
+
+    @cached_property
+    def _tree(self) -> SyntaxTree:
         from amplint.syntax.tree import InvalidSyntax, SyntaxTree
 
         if self._invalid is not None:
@@ -44,7 +51,7 @@ class Analysis:
     @property
     def is_parsed(self) -> bool:
         """Whether anybody has asked for the tree."""
-        return "tree" in self.__dict__ or self._invalid is not None
+        return "_tree" in self.__dict__ or self._invalid is not None
 
     @cached_property
     def names(self) -> Names:

@@ -12,6 +12,8 @@ from amplint.findings import Finding
 from amplint.importing import Importing
 from amplint.mentions import Mention
 from amplint.rule import Context, Rule, Survey, TargetTorch
+from amplint.syntax.invalid import InvalidSyntax
+from amplint.syntax.trust import Unlike, whole_trees, whole_trees_only
 
 REPORT_IT = "this is no fault of the file: please report it to those who made the rule"
 
@@ -48,20 +50,32 @@ class Result:
 
 def run_rules(context: Context, rules: Iterable[type[Rule]]) -> Result:
     """Everything that ``rules`` find in the context's document, whatever its comments silence."""
-    from amplint.syntax.invalid import InvalidSyntax
+    rules = tuple(rules)
+    if all(rule.is_own() for rule in rules):  # which know that not every tree is whole
+        try:
+            return _run_rules(context, rules)
+        except Unlike:
+            context = context.afresh()
+    with whole_trees():
+        return _run_rules(context, rules)
 
+
+def _run_rules(context: Context, rules: Sequence[type[Rule]]) -> Result:
     findings: list[Finding] = []
     crashes: list[RuleCrashed] = []
 
     def take(rule: type[Rule], found: Callable[[Rule], Iterable[Finding]]) -> None:
         try:
             findings.extend(found(rule()))
+        except Unlike:
+            raise
         except InvalidSyntax:
             pass  # nothing can be said without a tree; that there is none is a finding of AMP902
         except Exception as error:
+            if not whole_trees_only():  # it may have asked for what a tree made by Python's parser does not have
+                raise Unlike from error
             crashes.append(RuleCrashed(rule, context.document.filename, error))
 
-    rules = tuple(rules)
     importing: dict[tuple[Mention, ...], Importing] = {}
 
     def check(rule: Rule) -> Iterable[Finding]:

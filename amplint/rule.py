@@ -66,6 +66,11 @@ class Context:
         """The LibCST tree; raises :class:`amplint.syntax.tree.InvalidSyntax`."""
         return self._analysis.tree
 
+    def afresh(self) -> Context:
+        """The same document, looked at as if for the first time."""
+        analyses = Analyses(self.analyses.modules)
+        return Context(self.document, self.target_torch, analyses, offers_fixes=self.offers_fixes)
+
     @property
     def is_parsed(self) -> bool:
         """Whether any rule has asked for the tree."""
@@ -207,9 +212,14 @@ class Rule:
         return iter(())
 
     @classmethod
+    def is_own(cls) -> bool:
+        """Whether it is one of amplint's own."""
+        return cls.__module__.startswith("amplint.rules.")
+
+    @classmethod
     def page_url(cls) -> str | None:
         """Where the rule's page is published, if it is: at its ``url``, or on the site of amplint's own rules."""
-        site = documentation_url() if cls.url is None and cls.__module__.startswith("amplint.rules.") else None
+        site = documentation_url() if cls.url is None and cls.is_own() else None
         return f"{site}/rules/{cls.name}/" if site else cls.url
 
     @classmethod

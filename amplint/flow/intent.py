@@ -161,7 +161,7 @@ class Intent:
         if not isinstance(statement, cst.Expr) or statement.value is not call or "\n" in test:
             return None
         indent = self.tree.text[self.tree.text.rfind("\n", 0, start) + 1 : start]
-        inner = indent + self.tree.module.default_indent
+        inner = indent + self.tree.whole(self.tree.module).default_indent
         plain = self.tree.text[start:end]
         assert isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute)
         scaled = f"{scaler}.step({self.tree.code(call.func.value)})"

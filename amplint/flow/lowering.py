@@ -11,6 +11,7 @@ import libcst as cst
 from amplint.flow import program as ir
 from amplint.flow.vocabulary import AUTOCASTS, ERRORS_OF_MISUSE, NO_RETURN
 from amplint.syntax.decorators import keeps_what_it_makes
+from amplint.syntax.fields import children
 from amplint.syntax.literals import value_of
 from amplint.syntax.names import Names
 from amplint.syntax.tree import SyntaxTree
@@ -479,7 +480,7 @@ def _captures(pattern: cst.CSTNode) -> list[str]:
     elif isinstance(pattern, cst.MatchMapping) and pattern.rest is not None:
         found.append(pattern.rest.value)
     if not isinstance(pattern, cst.BaseExpression):
-        found += [name for child in pattern.children for name in _captures(child)]
+        found += [name for child in children(pattern) for name in _captures(child)]
     return found
 
 
@@ -503,22 +504,12 @@ def _compare(operator: type[cst.BaseCompOp], left: ir.Expression, right: ir.Expr
 def _subexpressions(node: cst.CSTNode) -> list[cst.BaseExpression]:
     """The expressions nearest below ``node``."""
     found: list[cst.BaseExpression] = []
-    for child in node.children:
+    for child in children(node):
         if isinstance(child, cst.BaseExpression):
             found.append(child)
-        elif not isinstance(child, _LEAVES):
+        else:
             found += _subexpressions(child)
     return found
-
-
-_LEAVES = (
-    cst.BaseParenthesizableWhitespace,
-    cst.BaseUnaryOp,
-    cst.BaseBinaryOp,
-    cst.Comma,
-    cst.LeftParen,
-    cst.RightParen,
-)
 
 
 def _assigned_attributes(method: ir.Function) -> set[str]:

@@ -20,6 +20,7 @@ from amplint.syntax.enclosing import (
     whole_lines,
 )
 from amplint.syntax.names import within
+from amplint.syntax.tree import SyntaxTree
 
 
 def small_statement(intent: Intent, site: object) -> cst.BaseSmallStatement | None:
@@ -92,7 +93,8 @@ def with_comment(intent: Intent, site: object) -> str:
     """The source of the call at ``site``, with the comment behind it on its line."""
     around = intent.tree.around(intent.report.node(site))
     line = next((node for node in around if isinstance(node, cst.SimpleStatementLine)), None)
-    comment = line.trailing_whitespace.comment if line is not None and len(line.body) == 1 else None
+    one = intent.tree.whole(line) if line is not None and len(line.body) == 1 else None
+    comment = None if one is None else one.trailing_whitespace.comment
     return code_at(intent, site) + ("" if comment is None else f"  {comment.value}")
 
 
@@ -127,7 +129,7 @@ def unscale_before(intent: Intent, violation: Violation, scaler: str, optimizer:
         fixes = [bundle(add, [add_before(intent, violation.site, call)])]
     else:  # the scaler may be there under this condition only
         test = guard[0] if guard[1] else f"not ({guard[0]})"
-        indent = intent.tree.module.default_indent
+        indent = intent.tree.whole(intent.tree.module).default_indent
         fixes = [bundle(add, [add_before(intent, violation.site, f"if {test}:\n{indent}{call}")])]
     for later in _others(intent, violation, call):
         moved = with_comment(intent, later)
@@ -210,7 +212,9 @@ def dedent(intent: Intent, site: object) -> Fix | None:
     body = text[start:end]
     if any(_goes_backward(statement) for statement in moved[1:]):
         return None  # a forward pass stands between them that needs the region
-    if _holds_text_over_lines(moved) or any(part.strip() and not part.startswith(inner) for part in body.splitlines()):
+    if _holds_text_over_lines(tree, moved) or any(
+        part.strip() and not part.startswith(inner) for part in body.splitlines()
+    ):
         return None
     content = "".join(
         outer + part[len(inner) :] if part.startswith(inner) else part for part in body.splitlines(keepends=True)
@@ -238,7 +242,8 @@ def _goes_backward(statement: cst.CSTNode) -> bool:
     return any("backward" in attribute for attribute in attributes)
 
 
-def _holds_text_over_lines(statements: Sequence[cst.CSTNode]) -> bool:
+def _holds_text_over_lines(tree: SyntaxTree, statements: Sequence[cst.CSTNode]) -> bool:
+    tree.whole(tree.module)
     strings = (node for statement in statements for node in within(statement) if isinstance(node, _STRINGS))
     return any("\n" in cst.Module([]).code_for_node(string) for string in strings)
 
@@ -269,7 +274,7 @@ def scale_backward(intent: Intent, site: object, scaler: str) -> tuple[Fix | Non
 def _with_parentheses(intent: Intent, node: cst.BaseExpression) -> tuple[int, int]:
     """Start and end of an expression with the parentheses around it."""
     (start, end), text = intent.tree.span(node), intent.tree.text
-    for _ in node.lpar:
+    for _ in intent.tree.whole(node).lpar:
         start, end = text.rindex("(", 0, start), text.index(")", end) + 1
     return start, end
 

@@ -30,7 +30,7 @@ def insert_argument(tree: SyntaxTree, call: cst.Call, index: int, code: str) -> 
     if call.args:
         _, end = tree.span(call.args[-1])
         return Change(end, end, f", {code}")
-    start, _ = tree.span(call.whitespace_before_args)
+    start, _ = tree.span(tree.whole(call).whitespace_before_args)
     return Change(start, start, code)
 
 
@@ -50,13 +50,13 @@ def remove_argument(tree: SyntaxTree, call: cst.Call, argument: cst.Arg) -> list
         return [Change(start, tree.span(call.args[index + 1])[0], "")]
     if index > 0:
         return [Change(tree.span(call.args[index - 1])[1], end, "")]
-    comma = argument.comma
+    comma = tree.whole(argument).comma
     return [Change(start, tree.span(comma)[1] if isinstance(comma, cst.Comma) else end, "")]
 
 
 def name_argument(tree: SyntaxTree, argument: cst.Arg, keyword: str) -> Change | None:
     """Turn a positional argument into ``keyword=``; None where the value would need parentheses for it."""
-    if isinstance(argument.value, (cst.NamedExpr, cst.GeneratorExp)) and not argument.value.lpar:
+    if isinstance(argument.value, (cst.NamedExpr, cst.GeneratorExp)) and not tree.whole(argument.value).lpar:
         return None
     start, _ = tree.span(argument)
     return Change(start, start, f"{keyword}=")
@@ -64,7 +64,7 @@ def name_argument(tree: SyntaxTree, argument: cst.Arg, keyword: str) -> Change |
 
 def outer_span(tree: SyntaxTree, node: cst.BaseExpression) -> tuple[int, int]:
     """The span of ``node`` with the parentheses around it."""
-    lpar, rpar = node.lpar, node.rpar
+    lpar, rpar = tree.whole(node).lpar, node.rpar
     start = tree.span(lpar[0])[0] if lpar else tree.span(node)[0]
     end = tree.span(rpar[-1])[1] if rpar else tree.span(node)[1]
     return start, end

@@ -101,7 +101,7 @@ class Imports:
             if index + 1 < len(line.body):
                 return [Change(start, self.tree.span(line.body[index + 1])[0], "")]
             return [Change(self.tree.span(line.body[index - 1])[1], end, "")]
-        comment = line.trailing_whitespace.comment
+        comment = self.tree.whole(line).trailing_whitespace.comment
         if comment is not None and not _PRAGMA.match(comment.value):
             return [Change(start, self.text.index(comment.value, end), "")]
         return [Change(self._line_start(start), self._line_end(end), "")]
@@ -109,7 +109,7 @@ class Imports:
     def remove(self, statement: cst.Import | cst.ImportFrom, aliases: Collection[cst.ImportAlias]) -> list[Change]:
         """Drop some, not all, of the names of a statement."""
         assert not isinstance(statement.names, cst.ImportStar)
-        parenthesised = isinstance(statement, cst.ImportFrom) and statement.lpar is not None
+        parenthesised = isinstance(statement, cst.ImportFrom) and self.tree.whole(statement).lpar is not None
         changes: list[Change] = []
         kept: cst.ImportAlias | None = None
         run: list[cst.ImportAlias] = []
@@ -177,7 +177,7 @@ class Imports:
             return []
         start, end = self.tree.span(statement.names[-1])
         indent = self.text[self._line_start(start) : start]
-        own_line = statement.lpar is not None and not indent.strip()
+        own_line = self.tree.whole(statement).lpar is not None and not indent.strip()
         separator = f",{self.newline}{indent}" if own_line else ", "
         places: dict[int, list[str]] = {}
         for code in missing:
@@ -204,8 +204,9 @@ class Imports:
         """The lines of an alias that has them for itself, with its comma and comment."""
         start, end = self.tree.span(alias)
         first = self._line_start(start)
-        if isinstance(alias.comma, cst.Comma):
-            end = self.tree.span(alias.comma)[1]
+        comma = self.tree.whole(alias).comma
+        if isinstance(comma, cst.Comma):
+            end = self.tree.span(comma)[1]
         last = self._line_end(end)
         rest = self.text[end:last].strip()
         if self.text[first:start].strip() or (rest and not rest.startswith("#")):
@@ -214,8 +215,7 @@ class Imports:
 
     def _has_comment(self, statement: cst.ImportFrom) -> bool:
         line = self.names.parent(statement)
-        trailing = line.trailing_whitespace.comment if isinstance(line, cst.SimpleStatementLine) else None
-        return trailing is not None or "#" in self.tree.code(statement)
+        return self._trailing(line) is not None or "#" in self.tree.code(statement)
 
     def _comments_of(self, statement: cst.ImportFrom, aliases: Sequence[cst.ImportAlias]) -> list[str]:
         """The comments that a new statement for ``aliases`` must have: theirs, and pragmas for the whole statement."""
@@ -223,10 +223,13 @@ class Imports:
         for change in self.remove(statement, aliases):
             comments += re.findall(r"#[^\r\n]*", self.text[change.start : change.end])
         line = self.names.parent(statement)
-        trailing = line.trailing_whitespace.comment if isinstance(line, cst.SimpleStatementLine) else None
+        trailing = self._trailing(line)
         if trailing is not None and _PRAGMA.match(trailing.value):
             comments.append(trailing.value)
         return [comment.rstrip() for comment in comments]
+
+    def _trailing(self, line: cst.CSTNode | None) -> cst.Comment | None:
+        return self.tree.whole(line).trailing_whitespace.comment if isinstance(line, cst.SimpleStatementLine) else None
 
     def _line_start(self, offset: int) -> int:
         return max(self.text.rfind("\n", 0, offset), self.text.rfind("\r", 0, offset)) + 1

@@ -12,6 +12,10 @@ from typing import TypeAlias
 
 import libcst as cst
 
+from amplint.syntax.fields import NO_CODE
+from amplint.syntax.fields import child_fields as child_fields
+from amplint.syntax.fields import children as children
+from amplint.syntax.fields import within as within
 from amplint.syntax.tree import SyntaxTree
 
 ImportStatement: TypeAlias = cst.Import | cst.ImportFrom
@@ -227,48 +231,6 @@ def module_of(statement: cst.ImportFrom) -> str:
     return "." * len(statement.relative) + (dotted_name(statement.module) or "")
 
 
-# Fields that hold no names: whitespace, punctuation, operators.
-_TRIVIA = frozenset(
-    "asynchronous colon comma comment default_indent default_newline dot empty_lines encoding end equal first_colon "
-    "first_line footer has_trailing_newline header indent last_line lbrace lbracket leading_lines leading_whitespace "
-    "lines_after_decorators lpar newline operator posonly_ind rbrace rbracket relative rpar second_colon semicolon "
-    "separator star start trailing_comma trailing_whitespace".split()
-)
-_fields: dict[type, tuple[str, ...]] = {}
-
-
-def child_fields(kind: type[cst.CSTNode]) -> tuple[str, ...]:
-    """The fields of a node type that can hold code, in the order of the text."""
-    fields = _fields.get(kind)
-    if fields is None:
-        fields = _fields[kind] = tuple(
-            field.name
-            for field in dataclasses.fields(kind)
-            if field.name not in _TRIVIA and not field.name.startswith("whitespace")
-        )
-    return fields
-
-
-def within(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    """``node`` and all the code below it."""
-    stack = [node]
-    while stack:
-        current = stack.pop()
-        yield current
-        stack.extend(children(current))
-
-
-def children(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    """The nodes of code directly below ``node``."""
-    for name in child_fields(type(node)):
-        value = getattr(node, name)
-        kind = type(value)
-        if kind is tuple or kind is list:
-            yield from value
-        elif isinstance(value, cst.CSTNode):
-            yield value
-
-
 class _Walk:
     """Fills a :class:`Names`. Nodes wait on a stack with the scope they stand in, so depth is no limit."""
 
@@ -291,18 +253,17 @@ class _Walk:
             if special is not None:
                 special(self, node, scope)
                 continue
-            fields = _fields.get(kind)
-            if fields is None:
-                fields = child_fields(kind)
+            fields = child_fields(kind)
             for name in reversed(fields):
                 value = getattr(node, name)
-                if isinstance(value, cst.CSTNode):
-                    parents[value] = node
-                    stack.append((value, scope))
-                elif isinstance(value, (tuple, list)):
+                kind = type(value)
+                if kind is tuple or kind is list:
                     for child in reversed(value):
                         parents[child] = node
                         stack.append((child, scope))
+                elif kind not in NO_CODE:
+                    parents[value] = node
+                    stack.append((value, scope))
         for scope, name, node in self.nonlocals:
             self._bind_nonlocal(scope, name, node)
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cached_property
+from typing import TypeVar
 
 import libcst as cst
 from libcst._nodes.internal import CodegenState
 
-from amplint.syntax.depth import row_nested_too_deeply
+from amplint.syntax.depth import TooDeep, parsed
 from amplint.syntax.invalid import InvalidSyntax as InvalidSyntax
+from amplint.syntax.skeleton import NoSkeleton, Offsets, Places, build, fill
+from amplint.syntax.trust import whole_trees_only
 
+_Node = TypeVar("_Node", bound=cst.CSTNode)
 _SOLID = re.compile(r"[^\s\\]")
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 _FED_INDENT = re.compile(r"(?<![^\r\n])[ \t]*\f[ \t\f]*")
@@ -21,29 +25,50 @@ _FED_INDENT = re.compile(r"(?<![^\r\n])[ \t]*\f[ \t\f]*")
 class SyntaxTree:
     """The tree of one text.
 
-    Offsets are characters from the start of the text. They are worked out by one rendering of the tree, at the
-    first question for one, so that a file in which nothing is found never pays for positions.
+    Where Python's own parser can tell its shape, that is what the tree is made from: see
+    :mod:`amplint.syntax.skeleton`. LibCST parses the text when somebody needs what stands around the code. Offsets are
+    characters from the start of the text; those that Python's parser does not tell are worked out by one rendering of
+    the whole tree. So a file in which nothing is found pays for neither.
     """
 
     def __init__(self, text: str) -> None:
         if "\0" in text:  # LibCST takes some of them
             raise InvalidSyntax("source code cannot contain null bytes", *_place(text, text.index("\0")))
-        too_deep = row_nested_too_deeply(text)
-        if too_deep is not None:
-            raise InvalidSyntax("the code is nested too deeply", too_deep, 1)
         try:
-            self.module = _parsed(text)
-        except cst.ParserSyntaxError as error:
-            raise InvalidSyntax(error.message, error.raw_line, error.raw_column + 1) from None
-        except cst.CSTValidationError as error:  # `for x in*y` is Python, and yet LibCST has no tree for it
-            raise InvalidSyntax(str(error), 1, 1) from None
-        except UnicodeEncodeError as error:  # half of a character, as JSON can hold it
-            raise InvalidSyntax("source code cannot contain surrogates", *_place(text, error.start)) from None
+            tree = parsed(text)
+        except TooDeep as error:
+            raise InvalidSyntax("the code is nested too deeply", error.row, 1) from None
         self.text = text
+        self.invalid: InvalidSyntax | None = None
+        """What LibCST said when it was asked for the rest of the tree, if it knows less than Python's parser."""
+        self._places: Places = {}
+        self._is_bare = False
+        if tree is not None and not whole_trees_only():
+            with contextlib.suppress(NoSkeleton, RecursionError):
+                self.module, self._places = build(tree, text)
+                self._is_bare = True
+        if not self._is_bare:
+            self.module = _whole(text)
+
+    def whole(self, node: _Node) -> _Node:
+        """``node``, now with all of its fields set, not only those that hold code.
+
+        Raises :class:`InvalidSyntax` where LibCST cannot parse the text, :class:`amplint.syntax.trust.Unlike` where it
+        sees other code in it.
+        """
+        if self._is_bare:
+            try:
+                fill(self.module, _whole(self.text))
+            except InvalidSyntax as error:
+                self.invalid = error
+                raise
+            self._is_bare = False
+        return node
 
     def span(self, node: cst.CSTNode) -> tuple[int, int]:
         """Start and end offset of ``node``, without surrounding whitespace and parentheses around it."""
-        return self._spans[node]
+        place = self._places.get(id(node))
+        return self._spans[node] if place is None else self._offsets.span(place)
 
     def around(self, node: cst.CSTNode) -> list[cst.CSTNode]:
         """The nodes around ``node``, innermost first, up to the module."""
@@ -54,8 +79,12 @@ class SyntaxTree:
         return found
 
     @cached_property
+    def _offsets(self) -> Offsets:
+        return Offsets(self.text)
+
+    @cached_property
     def _rendering(self) -> _SpanState:
-        state = _SpanState(self.module)
+        state = _SpanState(self.whole(self.module))
         self.module._codegen(state)
         return state
 
@@ -72,6 +101,18 @@ class SyntaxTree:
     def row(self, offset: int) -> int:
         """The row (1-based) of the character at ``offset``."""
         return _place(self.text, offset)[0]
+
+
+def _whole(text: str) -> cst.Module:
+    """The tree as LibCST parses it; raises :class:`InvalidSyntax`."""
+    try:
+        return _parsed(text)
+    except cst.ParserSyntaxError as error:
+        raise InvalidSyntax(error.message, error.raw_line, error.raw_column + 1) from None
+    except cst.CSTValidationError as error:  # `for x in*y` is Python, and yet LibCST has no tree for it
+        raise InvalidSyntax(str(error), 1, 1) from None
+    except UnicodeEncodeError as error:  # half of a character, as JSON can hold it
+        raise InvalidSyntax("source code cannot contain surrogates", *_place(text, error.start)) from None
 
 
 def _parsed(text: str) -> cst.Module:
@@ -137,7 +178,7 @@ class _SpanState(CodegenState):
         _, start = self._open.pop()
         self.spans.setdefault(node, (start, self.offset))
 
-    @contextmanager
+    @contextlib.contextmanager
     def record_syntactic_position(
         self, node: cst.CSTNode, *, start_node: cst.CSTNode | None = None, end_node: cst.CSTNode | None = None
     ) -> Iterator[None]:

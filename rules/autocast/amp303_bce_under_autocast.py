@@ -183,7 +183,7 @@ def _drop_sigmoid(context: Context, call: cst.Call) -> list[Edit] | None:
     if not call.args or any(argument.star for argument in call.args):
         return None
     given = next((a for a in call.args if a.keyword is not None and a.keyword.value == "input"), call.args[0])
-    if given.keyword is not None and given.keyword.value != "input" or given.value.lpar:
+    if given.keyword is not None and given.keyword.value != "input" or tree.whole(given.value).lpar:
         return None
     logits, edits = _logits(context, given.value), []
     binding = names.binding(given.value) if isinstance(given.value, cst.Name) else None

@@ -122,7 +122,7 @@ class IslandWithoutFloat(Rule):
             names = {_root(node) for node in nodes}
             if use is not uses[0] and not names & roots:
                 continue
-            if not nodes or not all(map(_is_atom, nodes)):
+            if not nodes or not all(_is_atom(context.tree.whole(node)) for node in nodes):
                 return None
             roots |= names
             ends |= {context.tree.span(node)[1] for node in nodes}

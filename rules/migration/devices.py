@@ -203,6 +203,7 @@ class Devices:
         """Read the type of ``device`` instead of ``node``; one that may be a string becomes a device first."""
         code = self.tree.text[slice(*outer_span(self.tree, device))]
         if certain:
+            device = self.tree.whole(device)
             plain = isinstance(device, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) or bool(device.lpar)
             return Change(*outer_span(self.tree, node), f"{code if plain else f'({code})'}.type")
         torch = self.amp.torch_seen_from(node)

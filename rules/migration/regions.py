@@ -125,7 +125,7 @@ class Regions:
     def _both(self, call: cst.Call, message: str) -> NotEntered:
         operation = self.names.parent(call)
         assert isinstance(operation, cst.BooleanOperation)
-        if operation.lpar or not isinstance(operation.right, cst.Call):
+        if self.tree.whole(operation).lpar or not isinstance(operation.right, cst.Call):
             return NotEntered(call, message, reason="what else is entered cannot be seen")
         _, start = outer_span(self.tree, operation.left)
         end, _ = outer_span(self.tree, operation.right)
@@ -236,8 +236,8 @@ class Regions:
         call_start, call_end = outer_span(self.tree, call)
         inner_start, inner_end = outer_span(self.tree, inner)
         indent = text[max(text.rfind("\n", 0, start), text.rfind("\r", 0, start)) + 1 : start]
-        step = self.tree.module.default_indent
-        head = f"with {spelled}({device}):{self.tree.module.default_newline}{indent}{step}"
+        module = self.tree.whole(self.tree.module)
+        head = f"with {spelled}({device}):{module.default_newline}{indent}{module.default_indent}"
         changes = [
             Change(start, start, head),
             Change(call_start, inner_start, ""),

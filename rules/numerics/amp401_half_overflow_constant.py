@@ -130,7 +130,7 @@ class HalfOverflowConstant(HalfConstantRule):
     def fix(self, context: Context, use: Use, number: float) -> Fix | None:
         """The limit of the tensor's own dtype."""
         place, dtype = _constant_and_dtype(context, use)
-        if place is None or dtype is None or place.lpar or not self._torch(context):
+        if place is None or dtype is None or context.tree.whole(place).lpar or not self._torch(context):
             return None
         limit = "max" if number > 0 else "min"
         edit = context.document.edit(*context.tree.span(place), f"torch.finfo({dtype}).{limit}")

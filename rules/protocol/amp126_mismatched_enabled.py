@@ -34,7 +34,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from amplint.findings import Finding, Severity
 from amplint.mentions import OF_TRAINING
@@ -125,4 +125,14 @@ def _flag(context: Context, value: object) -> _Flag | None:
     if not _SWITCH.search(spelled) or _PRECISION.search(spelled):
         return None
     words = re.findall(r"\w+", text)
-    return _Flag(text, words[-1] if words else "", (context.tree.code(ends[0].node), ends[0].path))
+    return _Flag(text, words[-1] if words else "", (_spelled(context, ends[0].node), ends[0].path))
+
+
+def _spelled(context: Context, node: Any) -> tuple[str, ...]:
+    """How a value is written, or a parameter is declared."""
+    import libcst as cst
+
+    if not isinstance(node, cst.Param):
+        return (context.tree.code(node),)
+    annotation = None if node.annotation is None else node.annotation.annotation
+    return (node.name.value, *(context.tree.code(part) if part else "" for part in (annotation, node.default)))
