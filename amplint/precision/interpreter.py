@@ -34,7 +34,7 @@ class Interpreter(Statements):
 
     def run(self) -> None:
         """Run the module, then every function and method by itself."""
-        self.classes = classes = [node for node in self.names.parents if isinstance(node, cst.ClassDef)]
+        self.classes = classes = self.names.every(cst.ClassDef)
         self.report.generators = frozenset(self._generators())
         self.own_models = [node for node in classes if defines(node, "forward") and not defines(node, "backward")]
         try:
@@ -43,10 +43,9 @@ class Interpreter(Statements):
             for statement in self.tree.module.body:
                 with contextlib.suppress(RecursionError):
                     self.block([statement], self.module, State())
-        for node in list(self.names.parents):
-            if isinstance(node, cst.FunctionDef):
-                with contextlib.suppress(RecursionError):
-                    self._run_root(node)
+        for node in self.names.every(cst.FunctionDef):
+            with contextlib.suppress(RecursionError):
+                self._run_root(node)
         self.report.functions = frozenset(node for node in classes if self.is_autograd_function(node))
 
     def _run_root(self, node: cst.FunctionDef) -> None:
@@ -66,13 +65,12 @@ class Interpreter(Statements):
         return node
 
     def _generators(self) -> Iterator[cst.FunctionDef]:
-        for node in self.names.parents:
-            if isinstance(node, cst.Yield):
-                for above in self.names.ancestors(node):
-                    if isinstance(above, cst.FunctionDef):
-                        yield above
-                    if isinstance(above, (cst.FunctionDef, cst.Lambda)):
-                        break
+        for node in self.names.every(cst.Yield):
+            for above in self.names.ancestors(node):
+                if isinstance(above, cst.FunctionDef):
+                    yield above
+                if isinstance(above, (cst.FunctionDef, cst.Lambda)):
+                    break
 
     def _class_of(self, node: cst.FunctionDef) -> cst.ClassDef | None:
         for above in self.names.ancestors(node):

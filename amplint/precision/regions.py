@@ -85,7 +85,7 @@ def names_in(node: cst.CSTNode) -> Iterator[str]:
     waiting = [node]
     while waiting:
         node = waiting.pop()
-        name = dotted_name(node) if isinstance(node, (cst.Name, cst.Attribute)) else None
+        name = dotted_name(node) if type(node) is cst.Name or type(node) is cst.Attribute else None
         if name is not None:
             yield name
         else:

@@ -290,8 +290,8 @@ class Gates:
             self._attributes = frozenset()
             self._attributes = frozenset(
                 target.target.attr.value
-                for node in list(self.names.parents)
-                if isinstance(node, cst.Assign) and self.is_gate(node.value)
+                for node in self.names.every(cst.Assign)
+                if self.is_gate(node.value)
                 for target in node.targets
                 if isinstance(target.target, cst.Attribute)
             )

@@ -420,8 +420,8 @@ class Kinds:
     def _attribute_targets(self) -> dict[str, list[cst.Attribute]]:
         """The targets of assignments that are chains of names."""
         found: dict[str, list[cst.Attribute]] = {}
-        for node in self.names.parents:
-            if isinstance(node, cst.Attribute) and self._is_target(node) and (name := dotted_name(node)) is not None:
+        for node in self.names.every(cst.Attribute):
+            if self._is_target(node) and (name := dotted_name(node)) is not None:
                 found.setdefault(name, []).append(node)
         return found
 
@@ -462,16 +462,15 @@ class Kinds:
         """The targets that bind each attribute of a class's instances."""
         if self._attributes is None:
             self._attributes = {}
-            for node in list(self.names.parents):
+            for node in self.names.every(cst.Attribute):
                 if (
-                    isinstance(node, cst.Attribute)
-                    and isinstance(node.value, cst.Name)
+                    isinstance(node.value, cst.Name)
                     and node.value.value == "self"
                     and self._is_target(node)
                     and (owner := self._class_around(node)) is not None
                 ):
                     self._attributes.setdefault(owner, {}).setdefault(node.attr.value, []).append(node)
-            for owner in [node for node in self.names.parents if isinstance(node, cst.ClassDef)]:
+            for owner in self.names.every(cst.ClassDef):
                 for line in owner.body.body:
                     for small in line.body if isinstance(line, cst.SimpleStatementLine) else ():
                         targets = [t.target for t in small.targets] if isinstance(small, cst.Assign) else []
@@ -542,8 +541,8 @@ class Kinds:
     @cached_property
     def _device_readers(self) -> dict[str, list[cst.Attribute]]:
         found: dict[str, list[cst.Attribute]] = {}
-        for node in self.names.parents:
-            if isinstance(node, cst.Attribute) and node.attr.value in ("type", "index"):
+        for node in self.names.every(cst.Attribute):
+            if node.attr.value in ("type", "index"):
                 name = dotted_name(node.value)
                 if name is not None:
                     found.setdefault(name, []).append(node)
@@ -554,9 +553,8 @@ class Kinds:
         """What the document asks for its type, so that it may be of several."""
         return frozenset(
             dotted_name(node.args[0].value)
-            for node in self.names.parents
-            if isinstance(node, cst.Call)
-            and isinstance(node.func, cst.Name)
+            for node in self.names.every(cst.Call)
+            if isinstance(node.func, cst.Name)
             and node.func.value in ("isinstance", "hasattr", "type", "getattr")
             and node.args
         )

@@ -12,8 +12,8 @@ def value_of(node: cst.Integer | cst.Float | cst.Imaginary | cst.SimpleString | 
     if isinstance(node, cst.ConcatenatedString):
         return node.evaluated_value
     text = node.value
-    if isinstance(node, cst.Integer) and text.isdecimal() and text.isascii() and len(text) < 100:
+    if type(node) is cst.Integer and text.isdecimal() and text.isascii() and len(text) < 100:
         return int(text)
-    if isinstance(node, cst.SimpleString) and text[0] in "\"'" and "\\" not in text and "\r" not in text:
+    if type(node) is cst.SimpleString and text[0] in "\"'" and "\\" not in text and "\r" not in text:
         return node.raw_value
     return node.evaluated_value

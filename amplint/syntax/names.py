@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterator, Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias, TypeVar
 
 import libcst as cst
 
@@ -18,6 +18,7 @@ from amplint.syntax.fields import children as children
 from amplint.syntax.fields import within as within
 from amplint.syntax.tree import SyntaxTree
 
+_Node = TypeVar("_Node", bound=cst.CSTNode)
 ImportStatement: TypeAlias = cst.Import | cst.ImportFrom
 
 #: What ``from MODULE import *`` brings, for the modules whose names amplint speaks about.
@@ -133,10 +134,10 @@ class Names:
         it stands. More than one where several imports bind the root.
         """
         attributes: list[str] = []
-        while isinstance(node, cst.Attribute):
+        while type(node) is cst.Attribute:  # which asks less of LibCST's classes than isinstance
             attributes.append(node.attr.value)
             node = node.value
-        if not isinstance(node, cst.Name):
+        if type(node) is not cst.Name:
             return frozenset()
         binding = self._bindings.get(node)
         if binding is None or not binding.imports:
@@ -153,9 +154,9 @@ class Names:
 
     def binding(self, node: cst.BaseExpression) -> Binding | None:
         """The binding that the root of a chain of names and attributes finds; None for a built-in or unknown name."""
-        while isinstance(node, cst.Attribute):
+        while type(node) is cst.Attribute:
             node = node.value
-        return self._bindings.get(node) if isinstance(node, cst.Name) else None
+        return self._bindings.get(node) if type(node) is cst.Name else None
 
     def scope(self, node: cst.Name) -> Scope:
         """The scope in which a reference stands; raises KeyError for a name that is no reference."""
@@ -177,6 +178,17 @@ class Names:
         """The node that holds ``node``; None for the module. Whitespace and operators have no recorded parent."""
         return self.parents.get(node)
 
+    def every(self, kind: type[_Node]) -> list[_Node]:
+        """The nodes of one kind, in the order of the text."""
+        return self._kinds.get(kind, [])
+
+    @functools.cached_property
+    def _kinds(self) -> dict[type, list[Any]]:
+        found: dict[type, list[Any]] = {}
+        for node in self.parents:
+            found.setdefault(type(node), []).append(node)
+        return found
+
     def ancestors(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         """The nodes around ``node``, from the inside out."""
         above = self.parents.get(node)
@@ -187,12 +199,9 @@ class Names:
     @functools.cached_property
     def quote(self) -> str:
         """The quote that most string literals of the document have; the double one where there is no majority."""
-        balance = 0
-        for node in self.parents:
-            if isinstance(node, cst.SimpleString):
-                balance += (node.quote == '"') - (node.quote == "'")
-            elif isinstance(node, cst.FormattedString):
-                balance += (node.end == '"') - (node.end == "'")
+        ends = [node.quote for node in self.every(cst.SimpleString)]
+        ends += [node.end for node in self.every(cst.FormattedString)]
+        balance = ends.count('"') - ends.count("'")
         return "'" if balance < 0 else '"'
 
     def bindings(self) -> Iterator[Binding]:
@@ -208,10 +217,10 @@ class Names:
 def dotted_name(node: cst.BaseExpression | None) -> str | None:
     """``a.b.c`` as it is written; None for anything but a chain of names."""
     parts: list[str] = []
-    while isinstance(node, cst.Attribute):
+    while type(node) is cst.Attribute:
         parts.append(node.attr.value)
         node = node.value
-    if not isinstance(node, cst.Name):
+    if type(node) is not cst.Name:
         return None
     parts.append(node.value)
     return ".".join(reversed(parts))
@@ -267,16 +276,17 @@ class _Walk:
         for scope, name, node in self.nonlocals:
             self._bind_nonlocal(scope, name, node)
 
-    def push(self, parent: cst.CSTNode, scope: Scope, *children: cst.CSTNode | Sequence[cst.CSTNode] | None) -> None:
+    def push(self, parent: cst.CSTNode, scope: Scope, *children: Any) -> None:
         """Let ``children`` be walked next, in the order given."""
         for child in reversed(children):
-            if isinstance(child, cst.CSTNode):
-                self.parents[child] = parent
-                self.stack.append((child, scope))
-            elif child is not None and not isinstance(child, cst.MaybeSentinel):
+            kind = type(child)
+            if kind is tuple or kind is list:
                 for node in reversed(child):
                     self.parents[node] = parent
                     self.stack.append((node, scope))
+            elif kind not in NO_CODE:
+                self.parents[child] = parent
+                self.stack.append((child, scope))
 
     # -- binding -------------------------------------------------------------------------------------------------
 

@@ -139,19 +139,18 @@ class Places:
     @functools.cached_property
     def _bindings(self) -> dict[cst.CSTNode, Binding]:
         found: dict[cst.CSTNode, Binding] = {}
-        for node in self.names.parents:
-            if isinstance(node, cst.Name):
-                binding = self.names.binding(node)
-                if binding is not None:
-                    for bound in binding.others:
-                        found[bound] = binding
+        for node in self.names.every(cst.Name):
+            binding = self.names.binding(node)
+            if binding is not None:
+                for bound in binding.others:
+                    found[bound] = binding
         return found
 
     @functools.cached_property
     def identifiers(self) -> frozenset[str]:
         """The names, attributes and parameters that the document refers to or defines."""
-        found = {node.value for node in self.names.parents if isinstance(node, cst.Name)}
-        found |= {node.attr.value for node in self.names.parents if isinstance(node, cst.Attribute)}
+        found = {node.value for node in self.names.every(cst.Name)}
+        found |= {node.attr.value for node in self.names.every(cst.Attribute)}
         found |= {param.name.value for param in self._owners}
         return frozenset(found | {imported.name for imported in self.names.imports})
 

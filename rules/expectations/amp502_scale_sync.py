@@ -67,8 +67,8 @@ class ScaleSync(Rule):
             return
         import libcst as cst
 
-        for node in list(context.names.parents):
-            if isinstance(node, cst.Call) and self._reads_scale(context, node):
+        for node in context.names.every(cst.Call):
+            if self._reads_scale(context, node):
                 loop = self._writes_each_iteration(context, node)
                 if loop is not None:
                     yield context.finding(

@@ -318,16 +318,16 @@ class Arguments:
 
     def _speaks_of_cuda_only(self) -> bool:
         found = False
-        for node in self.names.parents:
-            if isinstance(node, cst.SimpleString):
-                kind = str(node.raw_value).partition(":")[0]
-                if kind in ("cpu", "mps", "xpu", "npu", "hpu", "xla"):
-                    return False
-                found = found or kind == "cuda"
-            elif isinstance(node, cst.Attribute):
-                if node.attr.value in ("mps", "xpu", "type") and (dotted_name(node) or "").endswith(
-                    (".mps", ".xpu", "device.type")
-                ):
-                    return False
-                found = found or node.attr.value == "cuda"
+        for node in self.names.every(cst.SimpleString):
+            kind = str(node.raw_value).partition(":")[0]
+            if kind in ("cpu", "mps", "xpu", "npu", "hpu", "xla"):
+                return False
+            found = found or kind == "cuda"
+        for attribute in self.names.every(cst.Attribute):
+            name = attribute.attr.value
+            if name in ("mps", "xpu", "type") and (dotted_name(attribute) or "").endswith(
+                (".mps", ".xpu", "device.type")
+            ):
+                return False
+            found = found or name == "cuda"
         return found

@@ -249,8 +249,8 @@ class Regions:
 
     def _makers(self) -> Iterator[NotEntered]:
         """``with region:`` where ``region`` is a function, lambda or partial that makes one."""
-        for node in list(self.names.parents):
-            if not isinstance(node, cst.WithItem) or not isinstance(node.item, cst.Name):
+        for node in self.names.every(cst.WithItem):
+            if not isinstance(node.item, cst.Name):
                 continue
             binding = self.names.binding(node.item)
             if binding is None or binding.imports or len(binding.others) != 1 or self.amp.expected(node):

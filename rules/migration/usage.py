@@ -245,8 +245,8 @@ class Use:
         return [change for call in by_super for change in self._call(call, call.args, 0)]
 
     def _calls_within(self, node: cst.CSTNode) -> Iterator[cst.Call]:
-        for candidate in list(self.names.parents):
-            if isinstance(candidate, cst.Call) and node in self.names.ancestors(candidate):
+        for candidate in self.names.every(cst.Call):
+            if node in self.names.ancestors(candidate):
                 yield candidate
 
     def _reaches_init(self, call: cst.Call) -> bool:

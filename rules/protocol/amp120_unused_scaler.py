@@ -129,8 +129,8 @@ def _is_idle_attribute(training: Training, target: cst.Attribute) -> bool:
         return False
     return all(
         node in places.attribute_targets(name) or _looks_only(training, node)
-        for node in names.parents
-        if isinstance(node, cst.Attribute) and node.attr.value == name
+        for node in names.every(cst.Attribute)
+        if node.attr.value == name
     )
 
 
