@@ -96,7 +96,8 @@ class MismatchedEnabled(Rule):
 def _is_always_on(training: Training, region: Region) -> bool:
     """Whether a region of float16 is made where it is entered, and that whatever the program's flags are."""
     dtypes = {choice.dtype for choice in training.autocasts.dtypes(region)}
-    made_there = region.call in region.place.children and region.name in training.names.qualified(region.call.func)
+    names = training.names
+    made_there = names.parent(region.call) is region.place and region.name in names.qualified(region.call.func)
     if region.argument("enabled") is not None or dtypes != {"float16"} or not made_there:
         return False
     return not any(training.places.guards_of(place) for place in training.lifetimes.ways_to(region.place))
