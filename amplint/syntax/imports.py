@@ -37,7 +37,7 @@ class Imports:
             assert statement.module is not None
             return [Change(*self.tree.span(statement.module), module)]
         if existing is not None:
-            added = self._add(existing, spelled)
+            added = self.add(existing, spelled)
             return [*added, *(self.remove_statement(statement) if whole else self.remove(statement, aliases))]
         comments = self._comments_of(statement, aliases)
         code = f"from {module} import {', '.join(spelled)}"
@@ -169,7 +169,8 @@ class Imports:
                 return None
         return None
 
-    def _add(self, statement: cst.ImportFrom, spelled: Iterable[str]) -> list[Change]:
+    def add(self, statement: cst.ImportFrom, spelled: Iterable[str]) -> list[Change]:
+        """Import more names by a statement, where its own are sorted in their places."""
         assert not isinstance(statement.names, cst.ImportStar)
         present = {self.tree.code(alias) for alias in statement.names}
         missing = [code for code in spelled if code not in present]

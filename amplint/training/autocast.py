@@ -112,14 +112,19 @@ class Autocasts:
 
     def is_inference(self, node: cst.CSTNode) -> bool:
         """Whether ``node`` runs without gradients, or in a function whose name says so."""
+        return self.records_nothing(node) or any(
+            isinstance(parent, cst.FunctionDef) and _INFERENCE_WORDS & set(parent.name.value.lower().split("_"))
+            for parent in (node, *self.names.ancestors(node))
+        )
+
+    def records_nothing(self, node: cst.CSTNode) -> bool:
+        """Whether ``node`` stands in a region, or a decorated function, without gradients."""
         for parent in (node, *self.names.ancestors(node)):
             if isinstance(parent, cst.With):
                 if any(self._is_no_grad(item.item) for item in parent.items):
                     return True
             elif isinstance(parent, cst.FunctionDef):
                 if any(self._is_no_grad(decorator.decorator) for decorator in parent.decorators):
-                    return True
-                if _INFERENCE_WORDS & set(parent.name.value.lower().split("_")):
                     return True
         return False
 

@@ -246,6 +246,7 @@ class _Function:
         """How the decorator of this name is written here, and what must be imported for it."""
         import libcst as cst
 
+        from amplint.syntax.imports import Imports
         from amplint.syntax.names import dotted_name
 
         names, tree = self.context.names, self.context.tree
@@ -274,8 +275,9 @@ class _Function:
         imported = binding.imports[0] if binding is not None and len(binding.imports) == 1 else None
         if imported is None or imported.alias is None or imported.alias.asname is not None:
             return None
-        start, _ = tree.span(imported.alias)
-        return code, [self.context.document.edit(start, start, f"{name}, ")]
+        if not isinstance(imported.statement, cst.ImportFrom) or isinstance(imported.statement.names, cst.ImportStar):
+            return None
+        return code, list(self.context.edits(Imports(names).add(imported.statement, [name])))
 
 
 def _lowers(method: cst.FunctionDef) -> bool:
