@@ -319,7 +319,7 @@ class Calls(Objects):
     def _library(self, callee: Named, node: cst.Call, arguments: Arguments, frame: Frame, state: State) -> Value:
         name, last = callee.name, callee.last
         if name in AUTOCASTS:
-            made = regions.autocast(name, node, arguments)
+            made = regions.autocast(name, node, arguments, state.entered)
             if not self.muted:
                 self.report.autocasts.setdefault(node, made)
             return made

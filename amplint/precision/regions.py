@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
-from amplint.precision.values import Arguments, Autocast, Choice, Constant, DType, Value, options
+from amplint.precision.values import Arguments, Autocast, Choice, Constant, DType, Entered, Value, options
 from amplint.syntax.names import children, dotted_name
 from amplint.training.autocast import OLD_CPU, OLD_CUDA
 
@@ -16,18 +16,34 @@ _DEFAULTS = {"cpu": frozenset({"bfloat16"}), "cuda": frozenset({"float16"}), Non
 _SOUNDS = re.compile(r"(?i)autocast|(^|[._])amp|precision|fp16|half")
 
 
-def autocast(name: str, call: cst.Call, arguments: Arguments) -> Autocast:
-    """The object that calling the autocast of this dotted name makes."""
+def autocast(name: str, call: cst.Call, arguments: Arguments, around: Sequence[Entered]) -> Autocast:
+    """The object that calling the autocast of this dotted name makes within the regions ``around``.
+
+    The new autocast keeps the dtype of a region around it; the old ones go back to their own.
+    """
     if name in _FIXED:
         device: str | None = _FIXED[name]
         enabled, dtype, cached = (arguments.get(i, n) for i, n in enumerate(("enabled", "dtype", "cache_enabled")))
     else:
         device = _device(arguments.get(0, "device_type"))
         dtype, enabled, cached = (arguments.get(i, n) for i, n in enumerate(("dtype", "enabled", "cache_enabled"), 1))
-    dtypes = _DEFAULTS.get(device) if dtype is None or dtype == Constant(None) else _dtypes(dtype)
+    if dtype is not None and dtype != Constant(None):
+        dtypes = _dtypes(dtype)
+    else:
+        dtypes = _DEFAULTS.get(device) if name in _FIXED else _inherited(device, around)
     if not arguments.complete:
         return Autocast(call, device, None, None, flags=_flags(call))
     return Autocast(call, device, dtypes, _truth(enabled), _truth(cached) is not False, flags=_flags(call))
+
+
+def _inherited(device: str | None, around: Sequence[Entered]) -> frozenset[str] | None:
+    """The dtypes of the innermost region of a device, be it on or off; the device's own without one."""
+    for outer in (entered.autocast for entered in reversed(around)):
+        if device is None or outer.device is None or not outer.known:
+            return None
+        if outer.device == device:
+            return outer.dtypes
+    return _DEFAULTS.get(device)
 
 
 def stranger(call: cst.CSTNode) -> Autocast:

@@ -126,6 +126,191 @@ with torch.no_grad(), torch.autocast(device_type="cuda"):
 probe("explicit", x.to(torch.float16) * 2)
 probe("full", torch.full((3,), 1.0, dtype=torch.float16))
 """,
+    "statements": """
+def early(a, flag=None):
+    if flag is not None:
+        return a.float()
+    assert a.dim() == 2
+    total: torch.Tensor = a @ w
+    size: int
+    if a.sum() > 1e9:
+        raise ValueError
+    elif a.numel() == 0:
+        total = total.float()
+        return total
+    else:
+        total = total.half()
+    probe("after an early return", total)
+    return total
+
+
+with amp:
+    probe("early", early(x))
+    h = x @ w
+    n = 3
+    n <<= 1
+    h *= n
+    probe("multiplied in place", h)
+    match len(x):
+        case 4:
+            g = h
+        case _:
+            g = h.relu()
+    probe("matched", g)
+    while n > 6:
+        n -= 1
+    else:
+        probe("in the else of a while", h)
+    try:
+        g = h.sigmoid()
+    except ValueError:
+        raise
+    else:
+        probe("in the else of a try", g)
+    try:
+        g = h.tanh()
+    finally:
+        probe("finally", h)
+    probe("after the try", g)
+    for index in range(2):
+        if index:
+            continue
+        g = h.relu()
+    probe("after a loop", g)
+    g, k = h.relu(), h.float()
+    probe("first of two", g)
+    probe("second of two", k)
+    *many, last = (x, h)
+    probe("last", last)
+
+
+def final(a):
+    try:
+        return a.float()
+    finally:
+        return a
+
+
+with amp:
+    final(x @ w)
+""",
+    "values": """
+class Block(nn.Module):
+    def __init__(self, width: int = 8, eps: float = 1e-5, *, dtype=torch.float16):
+        super().__init__()
+        self.layers = nn.ModuleList()
+        self.layers.append(nn.Linear(width, width))
+        self.register_buffer("steps", torch.ones(1))
+        self.dtype = dtype
+
+    @property
+    def weight(self):
+        return self.layers[0].weight
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        probe("of a list of modules", x)
+        return x
+
+
+class Wide(Block):
+    def head(self, x):
+        return x.to(self.dtype)
+
+
+block = Wide().cuda()
+table = {"plain": x, "half": x.half()}
+pair = (x, x.half())
+with amp:
+    probe("of a block", block(x))
+    probe("inherited", block.forward(x))
+    probe("by a dtype that is kept", block.head(x))
+    probe("weight", block.weight)
+    probe("looked up", table["half"])
+    probe("looked up by get", table.get("half"))
+    probe("any of a dict", table.get(str(len(table))) if len(table) > 5 else x)
+    probe("any of a tuple", pair[len(table) - 1])
+    probe("one of a tuple", pair[1])
+    probe("joined tuples", (pair + (w,))[2])
+    probe("negated", -(x @ w))
+    h = x @ w
+    probe("chosen", h if len(x) > 100 else h.relu())
+    probe("or", None or h)
+    probe("and", True and h)
+    probe("last of or", (not True) or h)
+    parts = [h, h.relu()]
+    for part in parts:
+        probe("part", part)
+    probe("stacked", torch.stack([part.float() for part in parts]))
+    probe("sliced", h[1:])
+    probe("called by name", torch.nn.functional.relu(input=h))
+    probe("as a method of a class", torch.Tensor.relu(h))
+    probe("to another", h.to(x))
+    probe("to its device", h.to("cuda"))
+    probe("to a dtype", h.to(dtype=torch.float32))
+    probe("sorted", h.sort(-1)[0])
+probe("half module", nn.Linear(8, 8).half().cuda()(x.half()))
+probe("half block", Wide().half().cuda()(x.half()))
+probe("half and back", Wide().half().to(torch.float32).cuda()(x))
+probe("bfloat16 module", nn.Linear(8, 8).to(torch.bfloat16).cuda()(x.bfloat16()))
+probe("two halves", torch.cat([x.half(), x.bfloat16()]))
+probe("limits", x.clamp(max=torch.finfo(torch.float16).max))
+probe("smallest", x.clamp(min=torch.finfo(x.dtype).min) + torch.finfo().eps)
+""",
+    "contexts": """
+@contextlib.contextmanager
+def both(flag):
+    with torch.no_grad():
+        with torch.autocast("cuda", dtype=torch.float16):
+            yield
+
+
+@contextlib.contextmanager
+def either(flag):
+    if flag:
+        with amp:
+            yield
+    else:
+        yield
+
+
+@torch.no_grad()
+def evaluate(a, *rest, **options):
+    return a @ w
+
+
+@torch.inference_mode
+def infer(a, *, scale=1.0):
+    return a * scale
+
+
+with both(True):
+    probe("both", x @ w)
+    probe("evaluated", evaluate(x, 1, flag=2))
+with either(len(x) > 2):
+    probe("either", x @ w)
+with contextlib.ExitStack() as stack:
+    stack.enter_context(amp)
+    probe("entered by a stack", x @ w)
+probe("inferred", infer(x, scale=2.0))
+with torch.set_grad_enabled(False), amp:
+    probe("without gradients", x @ w)
+with torch.autocast("cuda", dtype=torch.bfloat16):
+    probe("bfloat16", x @ x.T)
+    with torch.autocast("cuda"):
+        probe("inner", x @ x.T)
+    with torch.autocast("cuda", enabled=False):
+        with torch.autocast("cuda"):
+            probe("inner of an island", x @ x.T)
+    with torch.cuda.amp.autocast():
+        probe("old inner", x @ x.T)
+    with torch.autocast("cpu"), torch.autocast("cuda"):
+        probe("beside another device's", x @ x.T)
+apply = lambda f, a: f(a)
+with amp:
+    probe("by a lambda", apply(torch.relu, x @ w))
+""",
 }
 
 
