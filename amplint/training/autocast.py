@@ -210,6 +210,9 @@ class Autocasts:
     # -- dtypes --------------------------------------------------------------------------------------------------
 
     def _default(self, region: Region) -> str | None:
+        """The dtype of a region that is given none; the new autocast takes that of a region around it."""
+        if region.name in NEW and any(True for _ in self.around(region.node)):
+            return None
         device = self.device(region)
         return None if self.default_is_set or device is None else _DEFAULTS.get(device)
 
