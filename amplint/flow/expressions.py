@@ -28,6 +28,7 @@ from amplint.flow.values import (
     Value,
     is_made_in,
     key_of,
+    spelled_out,
 )
 from amplint.flow.vocabulary import BOUND_METHODS
 from amplint.protocol import Event, EventKind
@@ -515,6 +516,8 @@ def _comparison(operator: str, left: Value, right: Value) -> Value:
                 return Condition("not", (left,))
             if right.value == 1 and left.key[3:] == (("const", "int", 2),):
                 return left
+    if operator in ("<", "==", "is"):
+        left, right = _shifted(left, right)
     if operator == "<":
         return Condition("lt", (left, right))
     if operator == "in" and isinstance(right, Items) and right.values:
@@ -524,6 +527,17 @@ def _comparison(operator: str, left: Value, right: Value) -> Value:
             left, right = right, left
         return Condition("eq", (left, right))
     return Condition(operator, (left, right))
+
+
+def _shifted(left: Value, right: Value) -> tuple[Value, Value]:
+    """``x + 1`` compared with ``n`` is ``x`` compared with ``n - 1``, and the other way round."""
+    for one, other in ((left, right), (right, left)):
+        spelled = spelled_out(one.key) if isinstance(one, Unknown) else ()
+        if spelled[:2] == ("operation", "Add") and spelled[3][:2] == ("const", "int") and isinstance(other, Unknown):
+            rest = Unknown(spelled[2])
+            less = Unknown(("operation", "Subtract", other.key, spelled[3]))
+            return (rest, less) if one is left else (less, rest)
+    return left, right
 
 
 def _switch_key(value: Value) -> Key:

@@ -25,6 +25,7 @@ from amplint.flow.values import (
     Value,
     key_of,
     parts_of,
+    short,
     spelled_out,
 )
 from amplint.protocol import ProtocolState
@@ -365,6 +366,15 @@ class Path:
         kept = {key: truth for key, truth in self.facts.items() if parts_of(key).isdisjoint(keys)}
         return self if len(kept) == len(self.facts) else self.but(facts=Frozen(kept))
 
+    def counted_on(self, old: Key, step: Key, new: Key, made: Key) -> Path:
+        """This path after a number went up by a constant: what was asked of the sum before is known of it now.
+
+        ``old`` and ``new`` name the number before and after, ``made`` is what every sum made there is called.
+        """
+        told = {moved: truth for key, truth in self.facts.items() if (moved := _counted_on(key, old, step, new)) != key}
+        path = self.forget_facts([made])
+        return path.but(facts=Frozen({**path.facts, **told})) if told else path
+
     def undecided(self, key: Key) -> Path:
         """This path without its decision of ``key``."""
         subject = key[1] if key[0] == "none" else key
@@ -394,7 +404,7 @@ class Path:
             self = self._without_facts_of(FIRST)
         keys = frozenset(made)
         last = any(truth and _asks_for_last(key, keys) for key, truth in self.facts.items())
-        path = self.doubted() if last else self
+        path = self.but(facts=self.facts.but((LAST,), True)) if last else self
         turned = {key: truth for key, truth in path.facts.items() if counts and _turns(key, truth, counts)}
         if not turned:
             return path
@@ -405,6 +415,10 @@ class Path:
         keys = frozenset(made)
         missed = any(not truth and _asks_for_last(key, keys) for key, truth in self.facts.items())
         return self.doubted() if missed else self
+
+    def begun_again(self) -> Path:
+        """This path in the body of a loop: perhaps no run comes there behind the last iteration."""
+        return self._without_facts_of(LAST).doubted() if (LAST,) in self.facts else self
 
     def next_iteration(self) -> Path:
         """This path at the beginning of another iteration, of which the one before has told something."""
@@ -421,7 +435,7 @@ class Path:
 
     def after_loop(self) -> Path:
         """This path after a loop, whose next iteration never comes."""
-        return self._without_facts_of(NEXT)._without_facts_of(FIRST)
+        return self._without_facts_of(NEXT)._without_facts_of(FIRST)._without_facts_of(LAST)
 
     def latched(self, site: int, entered: bool) -> Path:
         """This path after a guard that lets a scaler be used once a turn: none passes by first, or enters twice."""
@@ -477,6 +491,7 @@ class Path:
 LATCH = "latch"
 NEXT = "next"
 FIRST = "first"
+LAST = "last"
 _DOUBT: Key = ("doubt",)
 _DECIDE: dict[str, Callable[[Path, Condition], bool | None]] = {
     "not": Path._decide_not,
@@ -534,6 +549,33 @@ _ARITHMETIC: dict[str, Callable[[int, int], int]] = {
     "Modulo": operator.mod,
     "FloorDivide": operator.floordiv,
 }
+
+
+def _counted_on(key: Key, old: Key, step: Key, new: Key) -> Key:
+    """A condition on ``old + step``, or of ``old`` with something less ``step``, as one on ``new``, their sum."""
+    if key[0] in ("condition", "equals") and len(key) > 2:
+        compared = [key[1], ("const", "int", key[2])] if key[0] == "equals" else list(key[2:])
+        for index, part in enumerate(compared):
+            spelled = spelled_out(part)
+            less = spelled[:2] == ("operation", "Subtract") and spelled[3] == step
+            if less and len(compared) == 2 and compared[1 - index] == old:
+                sides = [new, spelled[2]] if index else [spelled[2], new]
+                if key[1] != "lt":
+                    sides.sort(key=repr)
+                return short(("condition", key[1] if key[1] in ("eq", "lt") else "eq", *sides))
+        if key[0] == "equals" and key[1] == old and isinstance(key[2], int) and step[:2] == ("const", "int"):
+            return ("equals", new, key[2] + step[2])
+    return _replaced(key, ("operation", "Add", old, step), new)
+
+
+def _replaced(key: Key, part: Key, by: Key) -> Key:
+    """``key`` with another key in the place of one that it is built from."""
+    if part not in parts_of(key):
+        return key
+    spelled = spelled_out(key)
+    if spelled == part:
+        return by
+    return short(tuple(_replaced(inner, part, by) if isinstance(inner, tuple) else inner for inner in spelled))
 
 
 def _asks_for_last(key: Key, made: frozenset[Key]) -> bool:

@@ -210,7 +210,8 @@ def dedent(intent: Intent, site: object) -> Fix | None:
         return None
     start, end = whole_lines(tree, moved[0])[0], whole_lines(tree, moved[-1])[1]
     body = text[start:end]
-    if any(_goes_backward(statement) for statement in moved[1:]):
+    after = _behind(around[2:], region)
+    if any(_goes_backward(statement) for statement in (*moved[1:], *_using(after, _assigned(moved)))):
         return None  # a forward pass stands between them that needs the region
     if _holds_text_over_lines(tree, moved) or any(
         part.strip() and not part.startswith(inner) for part in body.splitlines()
@@ -223,6 +224,26 @@ def dedent(intent: Intent, site: object) -> Fix | None:
     applicability = Applicability.SAFE if safe else Applicability.UNSAFE
     edit = intent.document.edit(start, end, content)
     return Fix("Move the step out of the autocast region", (edit,), applicability)
+
+
+def _behind(around: Sequence[cst.CSTNode], node: cst.CSTNode) -> Sequence[cst.CSTNode]:
+    """The statements that follow ``node`` in its block, which is the innermost of those around it."""
+    block = around[0] if around else None
+    body: list[cst.CSTNode] = list(block.body) if isinstance(block, (cst.IndentedBlock, cst.Module)) else []
+    return body[body.index(node) + 1 :] if node in body else []
+
+
+def _assigned(statements: Sequence[cst.CSTNode]) -> set[str]:
+    """The variables that statements bind."""
+    targets = (node.target for each in statements for node in within(each) if isinstance(node, cst.AssignTarget))
+    return {node.value for target in targets for node in within(target) if isinstance(node, cst.Name)}
+
+
+def _using(statements: Sequence[cst.CSTNode], names: set[str]) -> list[cst.CSTNode]:
+    """Those of the statements in which one of these variables stands."""
+    return [
+        each for each in statements if any(isinstance(node, cst.Name) and node.value in names for node in within(each))
+    ]
 
 
 _PROTOCOL = frozenset(
@@ -252,14 +273,22 @@ _STRINGS = (cst.SimpleString, cst.FormattedString)
 
 
 def scale_backward(intent: Intent, site: object, scaler: str) -> tuple[Fix | None, ...]:
-    """``loss.backward()`` as ``scaler.scale(loss).backward()``, without a dropped ``scale`` right before it."""
+    """``loss.backward()`` as ``scaler.scale(loss).backward()``, without a dropped ``scale`` right before it.
+
+    Of ``torch.autograd.backward`` the losses are scaled: one, or a list of them.
+    """
     call = intent.report.node(site)
     if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute):
         return ()
-    loss = intent.tree.code(call.func.value)
-    start, end = _with_parentheses(intent, call.func.value)
+    backpropagated = call.func.value
+    if intent.tree.code(call.func).endswith("autograd.backward"):  # the function, which is given losses
+        if not call.args or call.args[0].star or call.args[0].keyword is not None:
+            return ()
+        backpropagated = call.args[0].value
+    loss = intent.tree.code(backpropagated)
+    start, end = _with_parentheses(intent, backpropagated)
     scaled = intent.document.edit(start, end, f"{scaler}.scale({loss})")
-    message = f"Replace with `{scaler}.scale({loss}).backward()`"
+    message = f"Backpropagate `{scaler}.scale({loss})`"
     dropped = [
         remove(intent, other)
         for other, node in enumerate(intent.report.sites)

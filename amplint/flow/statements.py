@@ -49,6 +49,8 @@ class Exit(enum.Enum):
     RAISE = 4
 
 
+_VARIABLES = (ir.Name, ir.Attribute)
+
 Ends = list[tuple[Exit, Path, Value]]
 
 
@@ -126,7 +128,13 @@ class Statements(Calls):
             combined = self.combine("augmented", [before, value], node.site)
             if isinstance(combined, Unknown):
                 combined = Unknown(key, combined.holds)
-                after = after.forget_facts([key])
+                if node.operator == "AddAssign" and isinstance(value, Known) and isinstance(node.target, _VARIABLES):
+                    is_local = isinstance(node.target, ir.Name)
+                    name = node.target.id if isinstance(node.target, ir.Name) else node.target.attr
+                    new = named(combined, frame.function.name if is_local else "", name)
+                    after = after.counted_on(key_of(before), value.key, key_of(new), key)
+                else:
+                    after = after.forget_facts([key])
             ends.append((Exit.NEXT, self.bind(node.target, combined, after, frame), NONE))
         return ends
 
@@ -279,6 +287,7 @@ class Statements(Calls):
                         start = self.machine.pass_by(start) if passed and node.scales else start
                         finished += [] if runs else [start]
                         continue
+                    start = start.begun_again()
                     for exit, after, value in self.block(node.body, start, frame):
                         if exit in (Exit.NEXT, Exit.CONTINUE):
                             pending.append(self.machine.renew(after.after_iteration(made, counts), made))

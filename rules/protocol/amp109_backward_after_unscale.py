@@ -64,9 +64,11 @@ class BackwardAfterUnscale(ViolationRule):
         return not any(unscaled & {other.site, *(cause.site for cause in other.causes)} for other in repeated)
 
     def candidates(self, intent: Intent, found: Found, scaler: str) -> tuple[Fix | None, ...]:
-        """``unscale_`` moved behind the backward."""
+        """``unscale_`` moved behind the backward, where both are done under the same conditions."""
         from amplint.flow.intent import bundle
-        from amplint.flow.repairs import move_after
+        from amplint.flow.repairs import comes_always_before, move_after
 
-        moves = (move_after(intent, cause.site, found.violation.site) for cause in found.violation.causes)
+        place = found.violation.site
+        sites = (cause.site for cause in found.violation.causes if comes_always_before(intent, cause.site, place))
+        moves = (move_after(intent, site, place) for site in sites)
         return tuple(bundle(f"Move `{scaler}.unscale_()`", move) for move in moves)
