@@ -641,7 +641,7 @@ class Calls(Expressions):
         with self.machine.called_from(site):
             for bound in self.bind_parameters(function, given, keywords, path, inner, frame):
                 for after, value in self.run_function(function, bound, inner):
-                    outcomes.append((after.without_frame(key), value))
+                    outcomes.append((after if _closes_over(value, key) else after.without_frame(key), value))
         return list(dict.fromkeys(outcomes))
 
     def bind_parameters(
@@ -985,6 +985,18 @@ def _is_made_of_scale(args: list[Value], kwargs: Kwargs) -> bool:
     """Whether an argument, such as the threshold of a clip, is made of a loss scale itself."""
     parts = (spelled_out(part) for value in (*args, *kwargs.values()) for part in parts_of(key_of(value)))
     return any(part[:1] == ("attribute",) and part[-1] == "get_scale" for part in parts)
+
+
+def _closes_over(value: Value, frame: Key) -> bool:
+    """Whether a value is, or holds, a function that goes on using the variables of a frame."""
+    if isinstance(value, Routine):
+        return value.frame == frame
+    inner: Iterable[Value] = ()
+    if isinstance(value, Items):
+        inner = value.values
+    elif isinstance(value, Table):
+        inner = (item for _, item in value.entries)
+    return any(_closes_over(part, frame) for part in inner)
 
 
 def _is_constant(loss: Value) -> bool:

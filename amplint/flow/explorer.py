@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
@@ -76,17 +77,24 @@ class Explorer:
         self.exploration = Exploration()
         self.found: dict[tuple[str, object], Found] = {}
         self.globals: dict[Key, Variables] = {}
+        self.ends: dict[int, tuple[list[Path], tuple[Key, ...]]] = {}
         for number in sorted(self.program.modules, reverse=True):  # what is imported comes first
             self.globals[module_frame(number)] = self.module(number)
         for cls in self.program.classes:
             if cls.home == 0 and any(method.touches for method in cls.methods.values()):
                 self.cls(cls)
         methods = {id(m) for c in self.program.classes for m in c.methods.values()}
+        self.closed_over = closed_over(self.program)
         # outermost first: lowering lists a nested function before the one around it
         for function in reversed(self.program.functions):
             is_root = function.home == 0 and function.touches and function.name != "<lambda>"
             if is_root and id(function) not in self.entered | methods:
-                self.root(function, [Path.start()], None)
+                around = self.closed_over.get(id(function))
+                starts, outer = self.ends.get(id(around), ([Path.start()], ()))
+                if around is not None and outer:
+                    starts = [Path.start().but(frames=seen_from_inside(path, outer[0], around)) for path in starts]
+                ends = self.root(function, starts, None, outer)
+                self.ends[id(function)] = ends, (("root", function.name), *outer)
         self.exploration.violations = list(self.found.values())
         return self.exploration
 
@@ -100,8 +108,13 @@ class Explorer:
             names = dict(bound) if index == 0 else {k: v for k, v in names.items() if bound.get(k) == v}
         return Variables(names)
 
-    def root(self, function: ir.Function, starts: list[Path], me: Value | None) -> list[Path]:
-        """Walk a function that an unseen caller calls, with parameters of which only annotations tell."""
+    def root(
+        self, function: ir.Function, starts: list[Path], me: Value | None, outer: tuple[Key, ...] = ()
+    ) -> list[Path]:
+        """Walk a function that an unseen caller calls, with parameters of which only annotations tell.
+
+        ``outer`` are the frames of the functions that it is defined in, which the paths have.
+        """
         key: Key = ("root", function.name)
         names: dict[str, Value] = {}
         for index, parameter in enumerate(function.parameters):
@@ -114,7 +127,7 @@ class Explorer:
                 self.evidence.know(self.evidence.scalers, param_key)
             if any(is_optimizer_class(name) for name in parameter.annotation):
                 self.evidence.know(self.evidence.optimizers, param_key)
-        frame = Frame(function, key, active=frozenset({id(function)}))
+        frame = Frame(function, key, outer, active=frozenset({id(function)}))
         self.entered.add(id(function))
         starts = [
             start.but(frames=Frozen({**start.frames, **self.globals, key: Variables(names)}), protocol=ProtocolState())
@@ -269,3 +282,31 @@ class Explorer:
                 continue
             store[owner, name] = value
         return Path.start().but(store=Store(store), facts=start.facts)
+
+
+def closed_over(program: ir.Program) -> dict[int, ir.Function]:
+    """By the identity of a nested function, the one that it is defined in."""
+    return {
+        id(node.value.function): function
+        for function in program.functions
+        for statement in function.body
+        for node in ir.walk(statement)
+        if isinstance(node, ir.Define) and isinstance(node.value, ir.Closure)
+    }
+
+
+def seen_from_inside(path: Path, frame: Key, around: ir.Function) -> Frozen[Key, Variables]:
+    """The frames that a function defined in ``around`` finds: of its variables those that are bound once."""
+    bound: Counter[str] = Counter()
+    for statement in around.body:
+        for node in ir.walk(statement):
+            targets = node.targets if isinstance(node, ir.Assign) else [getattr(node, "target", None)]
+            bound.update(
+                inner.id for t in targets if t is not None for inner in ir.walk(t) if isinstance(inner, ir.Name)
+            )
+            if isinstance(node, ir.Bind):
+                bound[node.name] += 2
+            elif isinstance(node, ir.Define) and isinstance(node.value, ir.Closure):
+                bound.update({name: 2 for name in node.value.function.shared_names})
+    names = {name: value for name, value in path.frames.get(frame, Variables()).items() if bound[name] < 2}
+    return Frozen({**path.frames, frame: Variables(names)})
