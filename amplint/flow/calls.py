@@ -510,7 +510,9 @@ class Calls(Expressions):
                 evidence.used_as_optimizer(receiver.key, attr)
         if attr == "zero_grad":
             owners, certain = self.owners(receiver, path)
-            if certain and self.machine.held.get(owners[0], frozenset()) & named_parts(key_of(receiver)):
+            if certain and _names(self.machine.held.get(owners[0], frozenset())) & _names(
+                named_parts(key_of(receiver))
+            ):
                 return [(self.machine.emit(path, Event(EventKind.CLEAR_GRADS, site, optimizers=owners)), NONE)]
             return [(self.machine.forget_gradients(path), NONE)]
         if attr == "step" and not args and not kwargs and is_schedule_name(name_of(key_of(receiver))):
@@ -985,6 +987,11 @@ def _is_made_of_scale(args: list[Value], kwargs: Kwargs) -> bool:
     """Whether an argument, such as the threshold of a clip, is made of a loss scale itself."""
     parts = (spelled_out(part) for value in (*args, *kwargs.values()) for part in parts_of(key_of(value)))
     return any(part[:1] == ("attribute",) and part[-1] == "get_scale" for part in parts)
+
+
+def _names(parts: frozenset[Key]) -> set[str]:
+    """What variables and an object's own attributes are called: an attribute is given what goes by its name."""
+    return {part[2] for part in parts if part[0] != "attribute" or part[1][:1] != ("attribute",)}
 
 
 def _closes_over(value: Value, frame: Key) -> bool:

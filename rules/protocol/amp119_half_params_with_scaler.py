@@ -71,8 +71,8 @@ class HalfParamsWithScaler(Rule):
         if not trained or _OWN_WAYS & training.places.identifiers:
             return
         for cast, model in _casts(training):
-            for optimizer, parameters in trained:
-                if _are_cast(training, cast, model, optimizer, parameters):
+            for optimizer, parameters, switch in trained:
+                if _are_cast(training, cast, model, optimizer, parameters, switch):
                     yield context.finding(
                         self,
                         cast,
@@ -85,9 +85,17 @@ class HalfParamsWithScaler(Rule):
 
 
 def _are_cast(
-    training: Training, cast: cst.Call, model: cst.BaseExpression, optimizer: cst.Call, parameters: cst.BaseExpression
+    training: Training,
+    cast: cst.Call,
+    model: cst.BaseExpression,
+    optimizer: cst.Call,
+    parameters: cst.BaseExpression,
+    switch: cst.BaseExpression | None,
 ) -> bool:
-    """Whether the very model whose parameters an optimizer is given is certainly cast before they are trained."""
+    """Whether the very model whose parameters an optimizer is given is certainly cast before they are trained.
+
+    ``switch`` is what the scaler is enabled by: where it holds, so does a condition of the same spelling.
+    """
     import libcst as cst
 
     from amplint.training.origins import callee_name
@@ -100,24 +108,33 @@ def _are_cast(
         return False
     if training.autocasts.is_inference(cast) or places.function_around(cast) is not places.function_around(optimizer):
         return False
-    guards = {guard.test for guard in places.guards_of(cast)} - {guard.test for guard in places.guards_of(optimizer)}
+    known = {guard.test for guard in places.guards_of(optimizer)}
+    guards = [guard for guard in places.guards_of(cast) if guard.test not in known]
+    if switch is not None and places.function_around(switch) is places.function_around(cast):
+        enabled = training.tree.code(switch)
+        guards = [guard for guard in guards if not guard.truth or training.tree.code(guard.test) != enabled]
     if guards or any(True for _ in places.loops_around(cast)):
         return False
     return training.tree.span(cast)[0] < training.tree.span(optimizer)[1]
 
 
-def _trained(training: Training) -> Iterator[tuple[cst.Call, cst.BaseExpression]]:
-    """The optimizers that a scaler steps, with the models whose parameters they are given."""
+def _trained(training: Training) -> Iterator[tuple[cst.Call, cst.BaseExpression, cst.BaseExpression | None]]:
+    """The optimizers that a scaler steps, the models whose parameters they are given, and what enables the scaler."""
     scalers = training.scalers
-    found = [pair for scaler in scalers.built if not scaler.is_off for pair in scalers.trained(scaler)]
+    found = [
+        (optimizer, model, scaler.argument("enabled"))
+        for scaler in scalers.built
+        if not scaler.is_off
+        for optimizer, model in scalers.trained(scaler)
+    ]
     if _accelerates_in_half(training):
         for prepare in training.places.calls("prepare"):
             for argument in prepare.args:
                 if scalers.is_optimizer(argument.value):
-                    found.extend(scalers.parameters(argument.value))
-    for optimizer, model in found:  # fused ones unscale by themselves, whatever the dtype
+                    found.extend((*pair, None) for pair in scalers.parameters(argument.value))
+    for optimizer, model, switch in found:  # fused ones unscale by themselves, whatever the dtype
         if not any(argument.keyword is not None and argument.keyword.value == "fused" for argument in optimizer.args):
-            yield optimizer, model
+            yield optimizer, model, switch
 
 
 def _accelerates_in_half(training: Training) -> bool:
