@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from amplint.documents import Document, apply_edits
-from amplint.findings import Applicability, Edit, Finding
+from amplint.findings import Applicability, Edit, Finding, Fix, Severity
 from amplint.fixer import Fixed, Fixer
 from amplint.registry import installed
+from amplint.rule import Context, Rule
 
 pytestmark = pytest.mark.usefixtures("demo_rules")
 
@@ -108,6 +111,43 @@ def test_a_rule_that_fails_is_named_and_the_others_are_heard() -> None:
     (crash,) = result.crashes
     assert str(crash).startswith("rule DEMO004 (crash) failed: ZeroDivisionError: as asked; ")
     assert "please report it" in str(crash)
+
+
+def test_fixes_that_heal_alone_and_not_together_are_made_one_by_one() -> None:
+    class Crowd(Rule):
+        """Finds the second `good`."""
+
+        code, name, severity, since, summary = "DEMO009", "crowd", Severity.ERROR, "1.0", "one is enough"
+        mentions = (b"good",)
+
+        def check(self, context: Context) -> Iterator[Finding]:
+            place = context.document.location(context.document.text.rindex("good"))
+            if context.document.text.count("good") > 1:
+                yield Finding(self.code, "one is enough", self.severity, place, place)
+
+    rules = [*installed().rules, Crowd]
+    fixed = Fixer(rules, rules).fix(Document.from_source("a.py", "bad\nbad\n"))
+    assert fixed.document.text == "good\nbad\n"
+    (left,) = fixed.remaining.findings
+    assert left.no_fix_reason == "the fix would not heal it: DEMO009 would appear"
+
+
+def test_a_fix_on_which_a_rule_fails_is_not_offered() -> None:
+    class Doomed(Rule):
+        """Its fix is a word that another rule fails on."""
+
+        code, name, severity, since, summary = "DEMO007", "doomed", Severity.ERROR, "1.0", "fails when fixed"
+        mentions = (b"doomed",)
+
+        def check(self, context: Context) -> Iterator[Finding]:
+            start, end = (context.document.location(offset) for offset in (0, len("doomed")))
+            if context.document.text.startswith("doomed"):
+                fix = Fix("Replace it", (context.document.edit(0, len("doomed"), "crash_here"),))
+                yield Finding(self.code, "doomed", self.severity, start, end, candidates=(fix,))
+
+    rules = [*installed().rules, Doomed]
+    (finding,) = Fixer(rules, rules).lint(Document.from_source("a.py", "doomed\n")).findings
+    assert finding.no_fix_reason == "the fix would not heal it: a rule fails on the result"
 
 
 def test_edits_of_one_place_are_made_in_their_order_and_overlapping_ones_refused() -> None:
