@@ -521,7 +521,7 @@ class Calls(Expressions):
                 path = self.machine.emit(path, Event(EventKind.SCHEDULE, site, optimizers=optimizers))
             return [(path, NONE)]
         if attr == "backward":
-            if args or kwargs.keys() - {"retain_graph", "create_graph", "gradient", "inputs"}:
+            if args or kwargs.keys() - {"retain_graph", "create_graph", "inputs"}:  # a gradient may carry a scale
                 evidence.note_plain_backward()
                 return self.unknown_call(receiver, args, kwargs, site, self.machine.forget_gradients(path), attr)
             return [(self.backward([receiver], site, path, frame), NONE)]

@@ -403,8 +403,8 @@ class Path:
         if counts:
             self = self._without_facts_of(FIRST)
         keys = frozenset(made)
-        last = any(truth and _asks_for_last(key, keys) for key, truth in self.facts.items())
-        path = self.but(facts=self.facts.but((LAST,), True)) if last else self
+        asked = {truth for key, truth in self.facts.items() if _asks_for_last(key, keys)}
+        path = self.but(facts=self.facts.but((LAST,), True in asked)) if asked else self
         turned = {key: truth for key, truth in path.facts.items() if counts and _turns(key, truth, counts)}
         if not turned:
             return path
@@ -417,8 +417,13 @@ class Path:
         return self.doubted() if missed else self
 
     def begun_again(self) -> Path:
-        """This path in the body of a loop: perhaps no run comes there behind the last iteration."""
-        return self._without_facts_of(LAST).doubted() if (LAST,) in self.facts else self
+        """This path in the body of a loop, behind an iteration: perhaps no run comes there if that was the last."""
+        return self._told_of_last(doubtful=True)
+
+    def _told_of_last(self, *, doubtful: bool) -> Path:
+        was_last = self.facts.get((LAST,))
+        path = self._without_facts_of(LAST)
+        return path.doubted() if was_last is doubtful else path
 
     def next_iteration(self) -> Path:
         """This path at the beginning of another iteration, of which the one before has told something."""
@@ -434,8 +439,8 @@ class Path:
         return self.but(facts=Frozen({**self.facts, **{(FIRST, Next(key)): True for key in counts}}))
 
     def after_loop(self) -> Path:
-        """This path after a loop, whose next iteration never comes."""
-        return self._without_facts_of(NEXT)._without_facts_of(FIRST)._without_facts_of(LAST)
+        """This path after a loop, whose next iteration never comes: perhaps no run if there should be another."""
+        return self._without_facts_of(NEXT)._without_facts_of(FIRST)._told_of_last(doubtful=False)
 
     def latched(self, site: int, entered: bool) -> Path:
         """This path after a guard that lets a scaler be used once a turn: none passes by first, or enters twice."""
