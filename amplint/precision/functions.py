@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from abc import abstractmethod
 from dataclasses import replace
 
@@ -103,9 +104,7 @@ class Functions(Calls):
         for statement in statements_in(node.body):
             if isinstance(statement, cst.Expr) and isinstance(statement.value, cst.Yield):
                 inner: list[Value] = []
-                for above in self.names.ancestors(statement):
-                    if above is node:
-                        break
+                for above in itertools.takewhile(lambda above: above is not node, self.names.ancestors(statement)):
                     if isinstance(above, cst.With):
                         inner[:0] = [self.value(item.item, frame, state) for item in above.items]
                 found.append(Contexts(tuple(inner)))

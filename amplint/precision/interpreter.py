@@ -52,17 +52,9 @@ class Interpreter(Statements):
         owner = self._class_of(node)
         if owner is not None:
             self.note_decorators(node, self.module)
-        if owner is not None or self.names.parent(self._line(node)) is None:
+        inside = (cst.FunctionDef, cst.ClassDef, cst.Lambda)
+        if owner is not None or not any(isinstance(above, inside) for above in self.names.ancestors(node)):
             self._run_alone(node, owner, self.module)
-
-    def _line(self, node: cst.CSTNode) -> cst.CSTNode:
-        """The outermost compound statement around a function: only conditions and the like may stand between."""
-        for above in self.names.ancestors(node):
-            if isinstance(above, (cst.FunctionDef, cst.ClassDef, cst.Lambda)):
-                return node
-            if isinstance(above, cst.Module):
-                return above
-        return node
 
     def _generators(self) -> Iterator[cst.FunctionDef]:
         for node in self.names.every(cst.Yield):

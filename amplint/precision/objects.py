@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import replace
@@ -122,9 +123,7 @@ class Objects(Expressions):
         """The names in a method where one of its statements stands, as far as plain assignments tell."""
         frame = Frame(function, self.module)
         self.bind(function, Instance(cls), None, frame)
-        for node in statements_in(function.body):
-            if node is statement:
-                break
+        for node in itertools.takewhile(lambda node: node is not statement, statements_in(function.body)):
             for target, assigned in bindings_of(node):
                 if isinstance(target, cst.Name):
                     value = self.value(assigned, frame, State()) if assigned is not None else UNKNOWN

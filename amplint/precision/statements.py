@@ -108,7 +108,8 @@ class Statements(Functions):
             return self._try(node, frame, state)
         if isinstance(node, cst.ClassDef):
             frame.values[node.name.value] = Class(node)
-        elif isinstance(node, cst.Match):
+        else:
+            assert isinstance(node, cst.Match)
             self.value(node.subject, frame, state)
             self._branches([case.body for case in node.cases], frame, state, may_pass=True)
         return False

@@ -52,8 +52,6 @@ class CpuAutocastDtype(Rule):
 
     def check(self, context: Context) -> Iterator[Finding]:
         """Yield the regions that switch themselves off, and what fails in them."""
-        if "autocast" not in context.document.text:
-            return
         report = context.precision
         for call, autocast in report.autocasts.items():
             if autocast.device != "cpu" or autocast.enabled is False or autocast.dtypes is None:

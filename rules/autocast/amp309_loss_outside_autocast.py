@@ -72,8 +72,6 @@ class LossOutsideAutocast(Rule):
 
     def check(self, context: Context) -> Iterator[Finding]:
         """Yield the losses that run in half."""
-        if "autocast" not in context.document.text:
-            return
         from amplint.rules.autocast.half_losses import unique
 
         for place, _, tensor in unique(self._places(context)):

@@ -62,9 +62,6 @@ class ScaleSync(Rule):
 
     def check(self, context: Context) -> Iterator[Finding]:
         """Yield the reads of the scale."""
-        text = context.document.text
-        if not re.search(r"get_scale\(|_scale\.item\(", text):
-            return
         import libcst as cst
 
         for node in context.names.every(cst.Call):

@@ -63,7 +63,7 @@ class MismatchedEnabled(Rule):
 
     def check(self, context: Context) -> Iterator[Finding]:
         """Yield the scalers that can be off in a region that is on."""
-        if "GradScaler" not in context.document.text or "autocast" not in context.document.text:
+        if "autocast" not in context.document.text:
             return
         training = context.training
         scalers = [scaler for scaler in training.scalers.built if training.scalers.uses(scaler)]

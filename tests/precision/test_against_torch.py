@@ -310,6 +310,102 @@ with torch.autocast("cuda", dtype=torch.bfloat16):
 apply = lambda f, a: f(a)
 with amp:
     probe("by a lambda", apply(torch.relu, x @ w))
+with torch.no_grad(), torch.enable_grad(), amp:
+    probe("with gradients again", x @ w)
+""",
+    "models": """
+class Double(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, a):
+        return a * 2
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 2
+
+
+class Twice(Double):
+    pass
+
+
+class Encoder(nn.Module):
+    scale = 2.0
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList()
+        self.seen = []
+        self.seen.append(1)
+        self.layers.append(nn.Linear(8, 8))
+        self.first, *self.rest = 1, 2, 3
+
+    def forward(self, a):
+        return self.layers[0](a)
+
+    def encode(self, a):
+        h = self(a)
+        if a.dim() > 1:
+            pass
+        else:
+            return a
+        match a.dim():
+            case 0:
+                return a.float()
+            case _:
+                h = h.relu()
+        self.rest[0], self.last = 1, h
+        return h
+
+    def apply_all(self, a):
+        return Encoder.encode(self, a)
+
+
+class Wrapper(nn.Module):
+    def __init__(self, inner: nn.Module):
+        super().__init__()
+        self.module = inner
+
+    def forward(self, a):
+        return self.module(a)
+
+
+encoder = Encoder().cuda()
+model = encoder
+
+
+def run(model, layer: nn.Linear, inner: Encoder, a):
+    with amp:
+        probe("of a method", model.encode(a))
+        probe("of a layer", layer(a))
+        probe("of a model by its annotation", inner(a))
+        if a is None:
+            return None
+        return model.encode(a)
+
+
+run(encoder, nn.Linear(8, 8).cuda(), encoder, x)
+with amp:
+    probe("of a class", encoder.apply_all(x))
+    probe("wrapped", Wrapper(encoder)(x))
+    probe("forward", nn.Linear(8, 8).cuda().forward(x))
+    probe("called", nn.Linear(8, 8).cuda().__call__(x))
+    probe("positive", +(x @ w))
+    Twice.apply(x @ w)
+    h = x @ w
+    best = torch.argmax(h, -1)
+    print(best.dtype)
+    probe("none", h if h is not None else x)
+    kind = "a" + "b"
+    size = int(8)
+    probe("reshaped", h.reshape(-1, size) if kind else h)
+    probe("last of and", (False and x) or h)
+    flag = len(kind) > 1
+    probe("by a flag", h if flag and True else h.relu())
+    print((~mask).any())
+probe("to half", nn.Linear(8, 8).to(torch.float16).cuda()(x.half()))
+probe("half weight", Encoder().half().layers[0].weight)
+with torch.autocast("cuda", dtype=torch.float32):
+    print((x @ w).dtype)
 """,
 }
 
