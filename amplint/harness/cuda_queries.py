@@ -240,7 +240,16 @@ _ACCELERATOR_ANSWERS: dict[str, Any] = {
     "current_stream": lambda *args, **kwargs: _streams.current,
     "synchronize": _nothing,
     **dict.fromkeys(("current_device_index", "current_device_idx"), _answer(0)),
-    **dict.fromkeys(("set_device_index", "set_device_idx", "set_stream", "empty_cache"), _nothing),
+    "set_stream": _set_stream,
+    "device_index": Device,
+    "memory_stats": lambda *args, **kwargs: collections.defaultdict(int),
+    "get_device_capability": lambda *args, **kwargs: {
+        "supported_dtypes": {torch.float16, torch.bfloat16, torch.float32}
+    },
+    "get_memory_info": _answer((_MEMORY, _MEMORY)),
+    **dict.fromkeys(("memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved"), _answer(0)),
+    **dict.fromkeys(("set_device_index", "set_device_idx", "empty_cache", "empty_host_cache"), _nothing),
+    **dict.fromkeys(("reset_accumulated_memory_stats", "reset_peak_memory_stats"), _nothing),
 }
 
 
@@ -268,9 +277,39 @@ def answer(patches: Patches) -> None:
                 patches.set(module, name, value)
     for name, value in _NVTX.items():
         patches.set(torch.cuda.nvtx, name, value)
+    patches.set(torch.autograd.profiler, "emit_nvtx", lambda *args, **kwargs: contextlib.nullcontext())
+    patches.set(torch.cuda.nccl, "version", refused("torch.cuda.nccl.version"))
     for name in ("start", "stop"):
         patches.set(torch.cuda.profiler, name, _nothing)
     accelerator = getattr(torch, "accelerator", None)  # torch 2.6
     for name, value in _ACCELERATOR_ANSWERS.items():
         if hasattr(accelerator, name):
             patches.set(accelerator, name, value)
+    if hasattr(accelerator, "Graph"):
+        patches.set(accelerator, "Graph", refused("torch.accelerator.Graph"))
+    _answer_generic(patches)
+
+
+def _answer_generic(patches: Patches) -> None:
+    """``torch.Stream`` and ``torch.Event``, which take their device's name, and the module of the accelerator."""
+    for name, kind in (("Stream", Stream), ("Event", Event)):
+        if hasattr(torch, name):  # torch 2.4
+            patches.set(torch, name, _generic(getattr(torch, name), kind))
+    if hasattr(torch, "get_device_module"):  # torch 2.4
+        of_device = torch.get_device_module
+        patches.set(torch, "get_device_module", lambda device=None: of_device("cuda" if device is None else device))
+
+
+def _generic(real: Any, kind: type) -> type:
+    """A class that makes ``kind`` for CUDA, which is the device where none is named, and ``real`` for any other."""
+
+    class Meta(type):
+        def __call__(cls, device: Any = None, *args: Any, **kwargs: Any) -> Any:
+            if device is None or type(device) is int or torch.device(device).type == "cuda":
+                return kind(*args, **kwargs)
+            return real(device, *args, **kwargs)
+
+        def __instancecheck__(cls, value: object) -> bool:
+            return isinstance(value, (real, kind))
+
+    return Meta(real.__name__, (), {"__module__": "torch"})

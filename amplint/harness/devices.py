@@ -11,6 +11,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils.data import DataLoader
 
+from amplint.harness import residence
 from amplint.harness.patches import Patches
 
 CPU = torch.device("cpu")
@@ -45,16 +46,42 @@ class DeviceMode(TorchFunctionMode):
         stand_in = _STAND_INS.get(func)
         if stand_in is not None:
             return stand_in(*args, **kwargs)
-        args = tuple(CPU if is_cuda(value) else value for value in args)
-        if func is torch.Tensor.type and len(args) > 1 and isinstance(args[1], str):
-            args = (args[0], args[1].replace("torch.cuda.", "torch."), *args[2:])
-        if func is torch.Tensor.to and len(args) > 1:
-            args = (args[0], placed(args[1]), *args[2:])
-        if kwargs.get("device") is not None:
-            kwargs["device"] = placed(kwargs["device"])
+        if func is torch.Tensor.to or func is torch.Tensor.cpu:
+            return _moved(func, args, kwargs)
+        given, args = args, tuple(CPU if is_cuda(value) else value for value in args)
+        if func is torch.Tensor.type:
+            if len(args) == 1 and not kwargs:
+                return residence.type_name(args[0], func(*args))
+            args = (args[0], *(v.replace("torch.cuda.", "torch.") if isinstance(v, str) else v for v in args[1:]))
+        wanted = kwargs.get("device")
+        if wanted is not None:
+            kwargs["device"] = placed(wanted)
         if kwargs.get("pin_memory"):
             kwargs["pin_memory"] = False
-        return func(*args, **kwargs)
+        made = func(*args, **kwargs)
+        if wanted is None and given == args:
+            residence.note_made(func, kwargs, made)
+        return made
+
+
+def _moved(func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """``tensor.to(...)`` and ``tensor.cpu()``."""
+    tensor, *others = args
+    target = kwargs.get("device", others[0] if others and func is torch.Tensor.to else None)
+    if func is torch.Tensor.to:
+        others = [placed(others[0]), *others[1:]] if others else []
+        if "device" in kwargs:
+            kwargs["device"] = placed(kwargs["device"])
+    made = func(tensor, *others, **kwargs)
+    if func is torch.Tensor.cpu or target == "cpu" or target == CPU:
+        return residence.brought_back(tensor, made)
+    if is_cuda(target) or type(target) is int:
+        return residence.note_moved(made)
+    return made
+
+
+def _cuda(tensor: torch.Tensor, *args: object, **kwargs: object) -> torch.Tensor:
+    return residence.note_moved(tensor)
 
 
 def _itself(tensor: torch.Tensor, *args: object, **kwargs: object) -> torch.Tensor:
@@ -62,7 +89,8 @@ def _itself(tensor: torch.Tensor, *args: object, **kwargs: object) -> torch.Tens
 
 
 _STAND_INS: dict[Callable[..., Any], Callable[..., Any]] = {
-    torch.Tensor.cuda: _itself,
+    torch.Tensor.cuda: _cuda,
+    torch.Tensor.get_device: residence.get_device,
     torch.Tensor.pin_memory: _itself,
     torch.Tensor.is_pinned: lambda tensor, *args, **kwargs: False,
 }
@@ -70,10 +98,16 @@ _STAND_INS: dict[Callable[..., Any], Callable[..., Any]] = {
 
 def redirect(patches: Patches) -> None:
     """Redirect the places that take a device without asking a mode."""
+    residence.answer(patches)
     _redirect_generator(patches)
     _redirect_load(patches)
     set_default_device = torch.set_default_device
-    patches.set(torch, "set_default_device", lambda device: set_default_device(placed(device)))
+
+    def set_default(device: Any) -> None:
+        residence.begin_at_home(not is_cuda(device))
+        set_default_device(placed(device))
+
+    patches.set(torch, "set_default_device", set_default)
 
     set_default_tensor_type = torch.set_default_tensor_type
     patches.set(torch, "set_default_tensor_type", lambda kind: set_default_tensor_type(_on_cpu(kind)))

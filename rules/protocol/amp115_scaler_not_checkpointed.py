@@ -78,7 +78,11 @@ class ScalerNotCheckpointed(Rule):
             return
         for checkpoint in training.checkpoints.written:
             optimizers = [state for state in checkpoint.states if training.scalers.is_optimizer(state)]
-            if checkpoint.open or _holds_scaler(training, scalers, checkpoint):
+            if (
+                checkpoint.open
+                or _holds_scaler(training, scalers, checkpoint)
+                or not _can_run(training, checkpoint.node)
+            ):
                 continue
             scaler = _stepping(training, scalers, optimizers)
             if scaler is not None:
@@ -119,6 +123,13 @@ def _holds_scaler(training: Training, scalers: list[Scaler], checkpoint: Checkpo
         return True
     built = {scaler.call for scaler in scalers}
     return any(built & training.origins.of(state).passed for state in checkpoint.states)
+
+
+def _can_run(training: Training, node: cst.CSTNode) -> bool:
+    """Whether the conditions around a place can hold: ``if False and ...`` switches it off."""
+    from amplint.training.conditions import can_hold
+
+    return can_hold(training.conditions.guards(training.places.guards_of(node)))
 
 
 def _attribute() -> type[cst.Attribute]:

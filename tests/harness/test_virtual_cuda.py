@@ -40,7 +40,7 @@ class TestDevices:
     def test_a_script_that_chooses_its_device_chooses_cuda(self) -> None:
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         assert device.type == "cuda"
-        assert torch.zeros(2, device=device).to(device).device.type == "cpu"
+        assert torch.zeros(2, device=device).to(device).device.type == "cuda"
 
     @pytest.mark.parametrize(
         "place",
@@ -61,17 +61,47 @@ class TestDevices:
             lambda x: nn.parallel.data_parallel(nn.Linear(1, 1).cuda(), x[None].cuda(), [0]),
         ],
     )
-    def test_tensors_stay_on_the_cpu(self, place: Callable[[torch.Tensor], torch.Tensor]) -> None:
-        assert place(torch.ones(1)).device.type == "cpu"
+    def test_a_program_finds_its_tensors_on_cuda(self, place: Callable[[torch.Tensor], torch.Tensor]) -> None:
+        tensor = place(torch.ones(1))
+        assert (tensor.device.type, tensor.is_cuda, tensor.is_cpu, tensor.get_device()) == ("cuda", True, False, 0)
+        assert (tensor * 2).is_cuda and torch.zeros(1, device=tensor.device).is_cuda
+        assert tensor.untyped_storage().is_cuda
+        assert tensor.type().startswith("torch.cuda.")
+
+    @pytest.mark.parametrize(
+        "make",
+        [
+            lambda: torch.ones(1),
+            lambda: torch.tensor([1.0]),
+            lambda: torch.ones(1).cuda().cpu(),
+            lambda: torch.ones(1).cuda().to("cpu"),
+            lambda: torch.ones(1, device="cuda").to(device=torch.device("cpu"), dtype=torch.float64),
+        ],
+    )
+    def test_a_program_finds_on_the_cpu_what_was_never_moved_or_moved_back(
+        self, make: Callable[[], torch.Tensor]
+    ) -> None:
+        tensor = make()
+        assert (tensor.device.type, tensor.is_cuda, tensor.is_cpu, tensor.get_device()) == ("cpu", False, True, -1)
+        assert tensor.cuda().is_cuda
+
+    def test_autocast_on_the_device_of_a_tensor_is_cudas(self) -> None:
+        x = torch.ones(2, 2).cuda()
+        with torch.autocast(x.device.type):
+            assert (x @ x).dtype is torch.float16
+
+    def test_parameters_that_come_back_stay_leaves(self) -> None:
+        weight = nn.Parameter(torch.ones(1)).cpu()
+        assert weight.is_leaf and weight.requires_grad
 
     def test_default_device(self) -> None:
         torch.set_default_device("cuda")
         try:
-            assert torch.ones(1).device.type == "cpu"
+            assert torch.ones(1).device.type == "cuda"
         finally:
             torch.set_default_device(None)
         with torch.device("cuda"):
-            assert torch.ones(1).device.type == "cpu"
+            assert torch.ones(1).device.type == "cuda"
 
     def test_generators(self) -> None:
         torch.cuda.manual_seed_all(0)
@@ -85,7 +115,7 @@ class TestDevices:
             file = io.BytesIO()
             torch.save({"weight": torch.ones(2)}, file)
             file.seek(0)
-            assert torch.load(file, map_location=location)["weight"].device.type == "cpu"
+            assert torch.load(file, map_location=location)["weight"].device.type == "cuda"
 
     def test_storages(self) -> None:
         file = io.BytesIO()
@@ -116,21 +146,48 @@ class TestDevices:
         end.record(stream)
         assert begin.elapsed_time(end) >= 0
 
+    @pytest.mark.skipif(not hasattr(torch, "Event"), reason="torch 2.4 brought streams and events of any device")
+    def test_streams_and_events_of_any_device(self) -> None:
+        with torch.Stream(device="cuda") as stream:
+            assert torch.cuda.current_stream() == stream and isinstance(stream, torch.Stream)
+        begin, end = (torch.Event("cuda", enable_timing=True) for _ in range(2))
+        begin.record()
+        end.record(torch.cuda.current_stream())
+        assert begin.elapsed_time(end) >= 0
+        assert torch.get_device_module() is torch.get_device_module("cuda") is torch.cuda
+
+    @pytest.mark.skipif(not hasattr(torch, "accelerator"), reason="torch 2.6 brought accelerators")
+    def test_the_accelerator_is_cuda(self) -> None:
+        accelerator = torch.accelerator
+        assert accelerator.current_accelerator() == torch.device("cuda") and accelerator.device_count() == 1
+        stream = torch.Stream("cuda")
+        accelerator.set_stream(stream)
+        assert accelerator.current_stream() == stream
+        accelerator.set_stream(torch.cuda.default_stream())
+        for name in ("memory_allocated", "max_memory_reserved", "reset_peak_memory_stats", "synchronize"):
+            if hasattr(accelerator, name):
+                assert not getattr(accelerator, name)()
+        if hasattr(accelerator, "device_index"):
+            with accelerator.device_index(0):
+                assert accelerator.current_device_index() == 0
+
     def test_queries_of_memory_and_profiling(self) -> None:
         assert torch.cuda.memory_stats()["allocated_bytes.all.peak"] == 0
         assert torch.cuda.memory.max_memory_allocated("cuda:0") == torch.cuda.memory_reserved() == 0
         assert torch.cuda.mem_get_info()[1] == torch.cuda.get_device_properties(0).total_memory
-        with torch.cuda.nvtx.range("step"), torch.cuda.device(0):
+        with torch.cuda.nvtx.range("step"), torch.cuda.device(0), torch.autograd.profiler.emit_nvtx():
             torch.cuda.nvtx.range_push("inner")
 
     def test_types_of_cuda_tensors(self) -> None:
         assert isinstance(torch.ones(1).type(torch.cuda.HalfTensor), torch.cuda.HalfTensor)
         assert torch.ones(1).type("torch.cuda.LongTensor").dtype is torch.int64
-        assert torch.zeros(1, device=torch.device(0)).device.type == "cpu"
+        assert torch.zeros(1, device=torch.device(0)).device.type == "cuda"
 
     def test_what_cannot_be_carried_is_named(self) -> None:
-        for call in (torch.cuda.CUDAGraph, lambda: torch.cuda.make_graphed_callables(nn.Linear(1, 1), ())):
-            with pytest.raises(RuntimeError, match=r"^torch\.cuda\.\w+\(\) cannot be carried by the CPU"):
+        capture: Callable[[], object] = lambda: torch.cuda.graph(torch.cuda.CUDAGraph())  # noqa: E731
+        graphed: Callable[[], object] = lambda: torch.cuda.make_graphed_callables(nn.Linear(1, 1), ())  # noqa: E731
+        for call in (torch.cuda.CUDAGraph, capture, graphed, torch.cuda.nccl.version):
+            with pytest.raises(RuntimeError, match=r"^torch\.cuda\.[\w.]+\(\) cannot be carried by the CPU"):
                 call()
 
     def test_threads(self) -> None:
