@@ -493,8 +493,12 @@ def _as_many(value: Value) -> Value:
 
 def _at(value: Value, index: Value) -> Value:
     """The element of a collection at ``index``, which is another one in the next iteration that sets the index."""
-    if isinstance(value, Optimizer) and not isinstance(index, Known):
-        return replace(value, key=("item", value.key, key_of(index)), many=True)
+    if isinstance(value, Optimizer):
+        one = isinstance(index, Known)  # of which nothing tells whose parameters it has
+        networks = None if one else value.networks
+        return replace(value, key=("item", value.key, key_of(index)), many=not one, networks=networks)
+    if isinstance(value, Scaler) and isinstance(index, Known):
+        return replace(value, key=("item", value.key, key_of(index)))
     if isinstance(value, Items):
         return Items(tuple(_at(part, index) for part in value.values))
     return value
