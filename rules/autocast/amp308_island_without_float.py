@@ -191,4 +191,4 @@ def _is_atom(node: cst.BaseExpression) -> bool:
     """Whether a method can be called on an expression as it is written."""
     import libcst as cst
 
-    return isinstance(node, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) and not node.lpar
+    return isinstance(node, (cst.Name, cst.Attribute, cst.Call, cst.Subscript))

@@ -130,17 +130,23 @@ class HalfOverflowConstant(HalfConstantRule):
     def fix(self, context: Context, use: Use, number: float) -> Fix | None:
         """The limit of the tensor's own dtype."""
         place, dtype = _constant_and_dtype(context, use)
-        if place is None or dtype is None or context.tree.whole(place).lpar or not self._torch(context):
+        torch = self._torch(context)
+        if place is None or dtype is None or context.tree.whole(place).lpar or torch is None:
             return None
         limit = "max" if number > 0 else "min"
-        edit = context.document.edit(*context.tree.span(place), f"torch.finfo({dtype}).{limit}")
+        edit = context.document.edit(*context.tree.span(place), f"{torch}.finfo({dtype}).{limit}")
         return Fix(
             f"Use the {'largest' if number > 0 else 'lowest'} number of its dtype", (edit,), Applicability.UNSAFE
         )
 
-    def _torch(self, context: Context) -> bool:
-        binding = context.names.root.bindings.get("torch")
-        return binding is not None and binding.qualified == {"torch"} and not binding.ambiguous
+    def _torch(self, context: Context) -> str | None:
+        """The name that the document has for ``torch``."""
+        bound = (
+            name
+            for name, binding in context.names.root.bindings.items()
+            if binding.qualified == {"torch"} and not binding.ambiguous
+        )
+        return next(bound, None)
 
 
 def _constant_and_dtype(context: Context, use: Use) -> tuple[cst.BaseExpression | None, str | None]:

@@ -20,7 +20,14 @@ HALF = re.compile(r"autocast|float16|\.half\b|HalfTensor")
 class HalfConstantRule(Rule):
     """A constant that float16 cannot hold, where it meets a tensor that certainly is float16."""
 
-    mentions = (b"autocast", b"torch.float16", b"torch.half", b".half(")
+    mentions = (
+        b"autocast",
+        b"torch.float16",
+        b"torch.half",
+        b".half(",
+        (b"import torch as", b".float16"),
+        (b"import torch as", b".half"),
+    )
     imported_mentions = OF_PRECISION
     written: ClassVar[re.Pattern[str]]
     """How a text spells such constants."""
