@@ -12,6 +12,7 @@ from amplint.operators import MODULES, Treatment, treatment
 from amplint.precision import regions
 from amplint.precision.code import defines
 from amplint.precision.dtypes import element_of, halved, limits_of, lowered, tensor_of, to_dtype
+from amplint.precision.meant import meant, outermost
 from amplint.precision.objects import Objects
 from amplint.precision.state import Frame, State
 from amplint.precision.values import (
@@ -58,7 +59,7 @@ from amplint.precision.vocabulary import (
     WIDE,
     WRAPPERS,
 )
-from amplint.syntax.names import dotted_name
+from amplint.syntax.names import dotted_name, within
 from amplint.training.autocast import AUTOCASTS
 
 
@@ -269,12 +270,57 @@ class Calls(Objects):
         """A model whose code is not seen returns what the region casts to, presumably."""
         self.use(node, "call", callee, arguments.positional, arguments, frame, state)
         active = state.active
+        if isinstance(callee, Unknown) and state.cuda is not None and state.cuda.autocast.known:
+            value = self._run_meant(node, arguments, state)
+            if isinstance(value, Tensor):
+                return replace(value, certain=False)
         if active is None or not active.autocast.known or not self.report.is_module_name(node.func):
             return UNKNOWN
         value = lowered(active, node)
         if not isinstance(value, Tensor) or not self._may_return_half(active):
             return UNKNOWN
         return replace(value, certain=False)
+
+    def _run_meant(self, node: cst.Call, arguments: Arguments, state: State) -> Value:
+        """Run the model or loss of the document that is meant by something that was handed in."""
+        if not self._is_handed_in(node.func):
+            return UNKNOWN
+        name = node.func.attr.value if isinstance(node.func, cst.Attribute) else dotted_name(node.func)
+        model = meant(self._outermost, name or "", arguments)
+        forward = self.attribute(model, "forward") if model is not None else UNKNOWN
+        if model is None or not isinstance(forward, Function):
+            return UNKNOWN
+        return self.call_function(replace(forward, owner=Instance(model)), node, arguments, state)
+
+    @cached_property
+    def _outermost(self) -> list[cst.ClassDef]:
+        return outermost(self.own_models, self.classes)
+
+    def _is_handed_in(self, func: cst.BaseExpression) -> bool:
+        """Whether a parameter, or an attribute that keeps one, is called outside of the models themselves."""
+        owner = next((above for above in self.names.ancestors(func) if isinstance(above, cst.ClassDef)), None)
+        if owner in self.own_models:
+            return False
+        if isinstance(func, cst.Attribute):
+            if owner is None or not isinstance(func.value, cst.Name) or func.value.value != "self":
+                return False
+            kept = [value for _, _, value in self._assignments(owner).get(func.attr.value, ())]
+            return bool(kept) and all(isinstance(value, cst.Name) and self._is_param(value) for value in kept)
+        return isinstance(func, cst.Name) and self._is_param(func)
+
+    def _is_param(self, name: cst.Name) -> bool:
+        """Whether a name is that of a parameter, which may have been moved or wrapped: ``model = model.cuda()``."""
+        binding = self.names.binding(name)
+        targets = binding.others if binding is not None else []
+        kept = [target for target in targets if not isinstance(target, cst.Param)]
+        return len(kept) < len(targets) and all(self._is_of_itself(target, name.value) for target in kept)
+
+    def _is_of_itself(self, target: cst.CSTNode, name: str) -> bool:
+        statement = self.names.parent(self.names.parents[target])
+        return isinstance(statement, cst.Assign) and any(
+            isinstance(part, cst.Name) and part.value == name and self.names.is_reference(part)
+            for part in within(statement.value)
+        )
 
     def _may_return_half(self, region: Entered) -> bool:
         """Whether a model may return half tensors, by those of the document, if there are any."""
