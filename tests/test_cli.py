@@ -238,6 +238,11 @@ def test_selection(amplint: Amplint, tmp_path: Path) -> None:
         (["--statistics", "--output-format", "sarif"], "--statistics cannot be printed as sarif"),
         (["--diff", "--show-fixes"], "--show-fixes cannot be used with --diff"),
         (["-", "a.py"], "standard input (-) cannot be linted together"),
+        (["--verify", "a.py"], "--verify is for fixes: use it with --fix or --diff"),
+        (["--watch", "-"], "--watch cannot be used with standard input"),
+        (["--add-noqa", "--fix"], "--add-noqa is for files"),
+        (["--no-baseline", "--write-baseline"], "--no-baseline cannot be used with"),
+        (["--write-baseline"], "--write-baseline needs the file to write"),
     ],
 )
 def test_wrong_options(amplint: Amplint, args: list[str], message: str) -> None:

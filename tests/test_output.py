@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from amplint.cli import executing
+from amplint.discovery import Problem
 from amplint.documents import Document
 from amplint.findings import Applicability, Finding, Fix, Related, Severity
+from amplint.fixer import WATCHED, WITHHELD
 from amplint.output import diff, renderer, summary
+from amplint.output.rules import page_of
 from amplint.output.style import Style, harmless
 from amplint.project import Report
 
@@ -244,6 +249,31 @@ def test_summaries() -> None:
     assert summary.render([safe, unsafe]) == (f"Found 2 errors.\n[*] 1 fixable with `--fix` ({hidden}).\n")
     assert summary.render([unsafe]) == f"Found 1 error.\n{hidden}.\n"
     assert summary.render([healed, stuck]) == "Found 2 errors (1 fixed, 1 remaining).\n"
+
+
+def test_what_was_fixed_is_told_by_file() -> None:
+    safe = report("x", "x", applicability=Applicability.SAFE)
+    healed = Report(safe.document, (), safe.findings)
+    assert summary.render_fixes([safe], PLAIN) == ""
+    assert (
+        summary.render_fixes([safe, healed], PLAIN) == "\nFixed 1 error:\n- a.py:\n    1 × AMP902 (invalid-syntax)\n\n"
+    )
+
+
+def test_a_code_of_no_rule_has_no_page() -> None:
+    assert page_of("AMP999") is None
+    assert (page_of("AMP102") or "").startswith(("https://", "file://"))
+
+
+def test_what_verify_executed_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    withheld = report("x", "x")
+    finding = replace(withheld.findings[0], no_fix_reason=f"{WITHHELD}: it hangs")
+    healed = Report(withheld.document, (finding,), (replace(finding, code=sorted(WATCHED)[0]),))
+    executing.narrate([Problem("b.py", "cannot be read"), withheld, healed])
+    assert capsys.readouterr().err == (
+        f"amplint: a.py:1:1: AMP902 {WITHHELD}: it hangs\n"
+        "amplint: 2 of 2 fixes of the scaler's protocol were executed with stand-ins: 1 kept, 1 withheld\n"
+    )
 
 
 def test_a_diff_on_a_terminal_is_harmless_and_coloured() -> None:
