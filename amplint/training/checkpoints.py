@@ -22,14 +22,15 @@ _WHATEVER_IS_HELD = frozenset({"vars", "locals", "globals", "getattr"})
 
 
 class Checkpoint(NamedTuple):
-    """A dictionary, or a call that makes one, that is saved, with the objects whose states it holds.
+    """What is saved, with the objects whose states it holds: a dictionary, a call that makes one, one state alone.
 
-    ``open`` says that more may be in it than is to be seen.
+    ``open`` says that more may be in it than is to be seen, ``alone`` that it is one state in a file of its own.
     """
 
     node: cst.BaseExpression
     states: tuple[cst.BaseExpression, ...]
     open: bool
+    alone: bool = False
 
 
 class Checkpoints:
@@ -40,13 +41,18 @@ class Checkpoints:
 
     @functools.cached_property
     def written(self) -> tuple[Checkpoint, ...]:
-        """The dictionaries of states that the document saves, or returns as its own state."""
+        """The dictionaries of states that the document saves, or returns as its own state, and states in own files."""
         found: dict[cst.CSTNode, Checkpoint] = {}
         for value in self._saved():
             for passed in self.origins.of(value).passed:
                 if self._is_display(passed) and passed not in found:
                     assert isinstance(passed, cst.BaseExpression)
                     found[passed] = self._read(passed, value)
+        for call in self.places.calls("save"):
+            for argument in call.args[:1]:
+                alone = argument.value
+                if isinstance(alone, cst.Call) and callee_name(alone) == "state_dict" and not argument.star:
+                    found[alone] = Checkpoint(alone, tuple(self._states(alone)), open=False, alone=True)
         return tuple(found.values())
 
     def _saved(self) -> Iterator[cst.BaseExpression]:

@@ -5,7 +5,8 @@ Finds a checkpoint that holds the state of an optimizer and not that of the grad
 restart that loads the optimizer's state and not the scaler's although the checkpoint holds it.
 
 A checkpoint without an optimizer's state is not meant for going on and is left alone, and so is one to which something
-that cannot be seen is added.
+that cannot be seen is added. An optimizer's state in a file of its own is a checkpoint, too,
+where such a state is loaded again.
 
 ## Why is this bad?
 The scale is part of the state of a training. A scaler whose state is not restored begins at 65536 again: where the
@@ -76,7 +77,10 @@ class ScalerNotCheckpointed(Rule):
         if _of_scalers(training, "state_dict"):
             yield from self._restarts(context, scalers)
             return
+        whole = self._goes_on(training)
         for checkpoint in training.checkpoints.written:
+            if checkpoint.alone and not whole:
+                continue
             optimizers = [state for state in checkpoint.states if training.scalers.is_optimizer(state)]
             if (
                 checkpoint.open
@@ -94,6 +98,20 @@ class ScalerNotCheckpointed(Rule):
                     related=(context.related(scaler.call, "the scaler whose scale is lost"),),
                     no_fix_reason="what to do about checkpoints written before is yours to choose",
                 )
+
+    def _goes_on(self, training: Training) -> bool:
+        """Whether the document loads an optimizer's state again, and writes no scaler into a file of its own."""
+        import libcst as cst
+
+        for call in training.places.calls("save"):
+            for argument in call.args[:1]:
+                if isinstance(argument.value, cst.Name | cst.Attribute):
+                    if _SCALER.search(training.tree.code(argument.value)):
+                        return False
+        return any(
+            isinstance(load.func, cst.Attribute) and training.scalers.is_optimizer(load.func.value)
+            for load in training.places.calls("load_state_dict")
+        )
 
     def _restarts(self, context: Context, scalers: list[Scaler]) -> Iterator[Finding]:
         """The loads of an optimizer's state in a document that saves a scaler's and never loads it."""
