@@ -47,8 +47,16 @@ class Generic:
             home, function = self._class_of(use), self._function_of(use.node)
             if any(self._function_of(other) is function for other in self._other_queries()):
                 continue
+            if home is None and self._is_about_cuda(function, generic):
+                continue
             if any(home is None or self._class_of(other) is home for other in generic):
                 yield use
+
+    def _is_about_cuda(self, function: cst.CSTNode | None, generic: list[AmpUse]) -> bool:
+        """Whether all regions and dtypes that a function is about are CUDA's."""
+        about = [use for use in self.amp.every if self._function_of(use.node) is function]
+        regions = [use for use in about if use.member.api not in (Api.IS_ENABLED, Api.SET_ENABLED)]
+        return bool(regions) and not any(use in generic or use.member.device not in (None, "cuda") for use in regions)
 
     def _is_generic(self, use: AmpUse) -> bool:
         """Whether a call is about a device that the code does not fix, or that is not CUDA."""
