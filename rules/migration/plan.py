@@ -475,7 +475,7 @@ class Plan:
         """What the file puts in the place of an old name, such as a context of its own, is used by the old name."""
         replaced: dict[str, str] = {}
         for place in self.places:
-            if isinstance(place.node, cst.BaseExpression) and not is_read(self.names, place.node):
+            if self._is_written(place):
                 reason = f"{self._line(place.node)} gives `{place.qualified}` another value"
                 replaced.setdefault(place.qualified, reason)
         reasons = {id(p.bundle): replaced[p.qualified] for p in self.places if p.bundle and p.qualified in replaced}
@@ -483,6 +483,11 @@ class Plan:
             why = reasons.get(id(place.bundle), replaced.get(place.qualified))
             if why is not None:
                 place.bundle, place.reason = None, why
+        # to put something in its place is no use of it
+        self.places = [place for place in self.places if not self._is_written(place)]
+
+    def _is_written(self, place: Place) -> bool:
+        return isinstance(place.node, cst.BaseExpression) and not is_read(self.names, place.node)
 
     def _keep_checks_true(self) -> None:
         """An object of the new class is no instance of the old one: no such object while a check for the old stays."""
