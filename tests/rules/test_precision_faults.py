@@ -125,6 +125,14 @@ def test_linear_algebra_does_not_know_half(name: str) -> None:
         getattr(torch.linalg, name)(torch.eye(4).half())
 
 
+@pytest.mark.parametrize("name", ["bmm", "matmul", "cdist"])
+def test_one_operand_cast_alone_is_refused(name: str) -> None:
+    x = torch.ones(1, 2, 2).half()
+    with pytest.raises(RuntimeError):
+        getattr(torch, name)(x.float(), x)
+    assert getattr(torch, name)(x.float(), x.float()).dtype is torch.float32
+
+
 def program(fixture: str) -> dict[str, Any]:
     """The names of a fixture that was run."""
     space: dict[str, Any] = {"__name__": "program"}
@@ -144,7 +152,7 @@ def backward_of(fixture: str) -> None:
             space["Scale"].apply(x).sum().backward()
 
 
-@pytest.mark.parametrize("name", ["unaware", "one_of_the_two"])
+@pytest.mark.parametrize("name", ["unaware", "one_of_the_two", "forward_alone"])
 def test_a_custom_function_fails_before_the_fix_and_works_after_it(name: str) -> None:
     with pytest.raises(RuntimeError, match="same dtype"):
         backward_of(f"{name}.py")
