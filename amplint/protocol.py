@@ -13,6 +13,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 Key = Hashable
 
@@ -202,6 +203,10 @@ class ProtocolState:
     """The autocast regions that the program is in, the innermost last."""
 
     def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
         return hash((frozenset(self.scalers.items()), frozenset(self.gradients.items()), self.regions))
 
     def scaler(self, scaler: Key) -> ScalerState:

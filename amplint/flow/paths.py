@@ -24,6 +24,7 @@ from amplint.flow.values import (
     Unknown,
     Value,
     key_of,
+    of_one_document,
     parts_of,
     short,
     spelled_out,
@@ -524,6 +525,7 @@ def words_of(key: Any) -> Iterable[str]:
             yield from words_of(part)
 
 
+@of_one_document
 def is_about_values(key: Key) -> bool:
     """Whether a condition looks at losses or gradients, which turn out one way or the other in every run."""
     return any(_VALUES.search(word) for word in words_of(key))
@@ -644,12 +646,14 @@ def _operands(key: Key) -> frozenset[Key]:
     return frozenset().union(*(_operands(part) for part in key if isinstance(part, tuple)))
 
 
+@of_one_document
 def is_about_gradients(key: Key) -> bool:
     """Whether a condition looks at the size of gradients, or whether they are finite."""
     words = list(words_of(key))
     return any(_GRADIENTS.search(word) for word in words) and not any("loss" in word.lower() for word in words)
 
 
+@of_one_document
 def is_about_precision(key: Key) -> bool:
     """Whether a condition looks like the switch between mixed precision and none."""
     return any(_PRECISION.search(word) for word in words_of(key))

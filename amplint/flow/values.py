@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -339,6 +340,7 @@ DEEP = 4
 _abbreviations: dict[Key, Key] = {}
 _spelled_out: dict[Key, Key] = {}
 _depths: dict[Key, int] = {}
+_caches: list[Callable[[], None]] = []
 
 
 @lru_cache(maxsize=16384)
@@ -352,8 +354,17 @@ def spelled_out(key: Key) -> Key:
     return _spelled_out.get(key, key)
 
 
+def of_one_document(function: Callable[[Key], bool]) -> Callable[[Key], bool]:
+    """Remember what ``function`` says of a key while the abbreviations in keys keep their meaning."""
+    cached = lru_cache(maxsize=16384)(function)
+    _caches.append(cached.cache_clear)
+    return cached
+
+
 def forget_abbreviations() -> None:
     """Start another document."""
+    for clear in _caches:
+        clear()
     _abbreviations.clear()
     _spelled_out.clear()
     _depths.clear()
