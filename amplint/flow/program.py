@@ -418,6 +418,8 @@ class Program:
     """What the dotted names of imports stand for, by the number of the module that imports them."""
     aliases: dict[str, set[str]] = field(default_factory=dict)
     """Other identifiers that a function or class goes by."""
+    walked: Walked | None = None
+    """All that is in it, before anything is cut away."""
 
     @property
     def module(self) -> Function:
@@ -427,6 +429,16 @@ class Program:
     def is_own(self, site: object) -> bool:
         """Whether a site stands in the document itself, not in what it imports."""
         return not isinstance(site, int) or site < self.own_sites
+
+    def walk(self) -> Walked:
+        """Everything in the functions and in the bodies of the classes, walked once before anything is cut away."""
+        if self.walked is None:
+            self.walked = Walked()
+            for function in self.everything:
+                self.walked.of[id(function)] = self.walked.add(function.body)
+            for cls in self.classes:
+                self.walked.add(cls.body)
+        return self.walked
 
     @property
     def everything(self) -> list[Function]:
@@ -553,6 +565,8 @@ class Walked:
         self.nodes: list[Any] = []
         self.places: dict[int, tuple[int, int]] = {}
         """By the id of each node, where it stands among all, and where what is behind it begins."""
+        self.of: dict[int, list[Any]] = {}
+        """By the id of a function, the nodes in it."""
 
     def add(self, statements: Iterable[Any]) -> list[Any]:
         """Walk ``statements``; everything inside them."""

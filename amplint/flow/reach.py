@@ -59,7 +59,7 @@ class Reach:
 def find_reach(program: ir.Program) -> Reach:
     """Run every function of ``program``, if it has several optimizers to tell apart."""
     functions = program.everything
-    nodes = {id(f): [n for s in f.body for n in ir.walk(s)] for f in functions}
+    nodes = program.walk().of
     everything = [node for function in functions for node in nodes[id(function)]]
     reach = Reach()
     if not _has_several_optimizers(program, functions, nodes, everything):

@@ -37,15 +37,15 @@ def is_concerned(program: ir.Program) -> bool:
     if any(parameter.annotation & _MAKERS for parameter in parameters):
         return True
     code: list[Any] = [p.default for p in parameters if p.default is not None]
-    code += [statement for function in program.everything for statement in function.body]
-    code += [part for cls in program.classes for part in (*cls.bases, *cls.body)]
-    return any(_is_sign(node) for part in code for node in ir.walk(part))
+    code += [base for cls in program.classes for base in cls.bases]
+    return any(map(_is_sign, program.walk().nodes)) or any(_is_sign(node) for part in code for node in ir.walk(part))
 
 
 def _is_sign(node: Any) -> bool:
-    if isinstance(node, ir.Attribute) and node.attr in _SIGNS:
+    kind = type(node)
+    if kind is ir.Attribute and node.attr in _SIGNS:
         return True
-    return isinstance(node, (ir.Name, ir.Attribute)) and bool(node.external & _MAKERS)
+    return (kind is ir.Name or kind is ir.Attribute) and not node.external.isdisjoint(_MAKERS)
 
 
 _SIGNS = frozenset({"scale", "unscale_", "backward"})
@@ -75,12 +75,8 @@ class _Relevance:
     def __init__(self, program: ir.Program) -> None:
         self.functions = program.everything
         self.aliases = program.aliases
-        self.walked = walked = ir.Walked()
-        self.walk = walked.inside
-        self.nodes = {id(function): walked.add(function.body) for function in self.functions}
-        for cls in program.classes:
-            walked.add(cls.body)
-        self.all_nodes = walked.nodes
+        self.walked = walked = program.walk()
+        self.walk, self.nodes, self.all_nodes = walked.inside, walked.of, walked.nodes
         self.calls = [node for node in self.all_nodes if type(node) is ir.Call]
         self.bindings = ir.bindings(self.all_nodes)
         names = {function.name for function in program.functions}
