@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from amplint.flow import program as ir
 from amplint.flow.evidence import name_of
-from amplint.flow.expressions import Expressions, Outcomes
+from amplint.flow.expressions import Expressions, Outcomes, each_its_own
 from amplint.flow.machine import MAX_DEPTH, Frame, is_each
 from amplint.flow.paths import Path
 from amplint.flow.reach import Made
@@ -415,6 +415,8 @@ class Calls(Expressions):
         assert isinstance(node.func, ir.Attribute)
         attr = node.func.attr
         if isinstance(receiver, Table) and attr in ("values", "keys", "items"):
+            if not receiver.is_whole:
+                return [(path, self.column(Unknown(receiver.key, self.reachable_holds(receiver)), attr))]
             column = {
                 "values": tuple(value for _, value in receiver.entries),
                 "keys": tuple(key for key, _ in receiver.entries),
@@ -431,7 +433,7 @@ class Calls(Expressions):
         if attr in ("append", "add") and len(args) == 1:
             grown: Value
             if isinstance(receiver, Items) and len(receiver.values) < 6 and not self.machine.loops:
-                grown = Items((*receiver.values, args[0]))
+                grown = Items(each_its_own([*receiver.values, args[0]]))
             else:
                 grown = Several(_many(args[0]))
             target = node.func.base
@@ -440,7 +442,13 @@ class Calls(Expressions):
             return [(path, NONE)]
         if attr == "copy":
             return [(path, receiver)]
-        return self.unknown_call(receiver, args, kwargs, node.site, path, attr)
+        outcomes = self.unknown_call(receiver, args, kwargs, node.site, path, attr)
+        target = node.func.base
+        if attr in MUTATORS and isinstance(target, (ir.Name, ir.Attribute, ir.Item)):
+            holds = self.reachable_holds(receiver).union(*(self.reachable_holds(value) for value in args))
+            changed = Unknown(("item", key_of(receiver), attr), holds)
+            return [(self.bind(target, changed, after, frame), value) for after, value in outcomes]
+        return outcomes
 
     def instance_method(
         self,
@@ -497,6 +505,8 @@ class Calls(Expressions):
             path = self.hold(receiver, [*args, *kwargs.values()], path)
             if attr in ("values", "items", "keys") and not args and not kwargs:
                 return [(path, self.column(receiver, attr))]
+            if attr == "get" and len(args) == 1 and isinstance(args[0], Known) and isinstance(args[0].value, str):
+                return [(path, self.recognise(self.item_of(receiver, args[0])))]
             if attr in MUTATORS:
                 path = path.forget_facts([receiver.key])
             if attr == "scale" and len(args) == 1 and not kwargs:

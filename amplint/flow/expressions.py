@@ -11,6 +11,7 @@ from amplint.flow import program as ir
 from amplint.flow.machine import Frame, Machine, is_each
 from amplint.flow.paths import Path, words_of
 from amplint.flow.values import (
+    UNPACKED,
     Condition,
     Imported,
     Instance,
@@ -352,7 +353,7 @@ class Expressions(ABC):
         return [(after, Items(tuple(values))) for after, values in self.evaluate_all(node.parts, path, frame)]
 
     def mapping(self, node: ir.Mapping, path: Path, frame: Frame) -> Outcomes:
-        keys = [key if key is not None else ir.Constant("**") for key in node.keys]
+        keys = [key if key is not None else ir.Constant(UNPACKED.value) for key in node.keys]
         outcomes: Outcomes = []
         for after, values in self.evaluate_all([*keys, *node.values], path, frame):
             entries = tuple(zip(values[: len(keys)], values[len(keys) :], strict=True))
@@ -375,7 +376,7 @@ class Expressions(ABC):
                 ]
             for done, values in collected:
                 if known and not node.conditions:
-                    outcomes.append((done, Items(tuple(values))))
+                    outcomes.append((done, Items(each_its_own(values))))
                 elif values:
                     outcomes.append((done, Several(_as_many(values[0]))))
                 else:
@@ -386,7 +387,7 @@ class Expressions(ABC):
         """The elements of a collection, if each is known; else one value that stands for any of them."""
         if isinstance(source, Items):
             return True, list(source.values)
-        if isinstance(source, Table):
+        if isinstance(source, Table) and source.is_whole:
             return True, [key for key, _ in source.entries]
         if isinstance(source, Several):
             return False, [_as_many(source.element)]
@@ -446,6 +447,7 @@ class Expressions(ABC):
         for after, (base, index) in self.evaluate_all([target.base, target.index], path, frame)[:1]:
             if isinstance(base, Table):
                 entries = tuple(entry for entry in base.entries if entry[0] != index)
+                value = each_its_own([*(held for _, held in entries), value])[-1]
                 return self.bind(target.base, Table((*entries, (index, value))), after, frame)  # type: ignore[arg-type]
             if isinstance(base, Items) and isinstance(value, (Scaler, Optimizer, Scaled)):
                 holds = self.reachable_holds(base) | self.reachable_holds(value)
@@ -489,6 +491,15 @@ def _as_many(value: Value) -> Value:
     if isinstance(value, Items):
         return Items(tuple(_as_many(part) for part in value.values))
     return value
+
+
+def each_its_own(values: Iterable[Value]) -> tuple[Value, ...]:
+    """Values that one expression made one after the other: optimizers and scalers are as many as they are."""
+    found: list[Value] = []
+    for value in values:
+        again = isinstance(value, (Optimizer, Scaler)) and value.built and value.key in map(key_of, found)
+        found.append(_at(value, Known(len(found))) if again else value)
+    return tuple(found)
 
 
 def _at(value: Value, index: Value) -> Value:

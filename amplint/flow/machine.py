@@ -74,10 +74,20 @@ def _place(key: Any) -> tuple[Any, Any]:
     """The collection that a key is an element of, and which element: None for each."""
     spelled = spelled_out(key)
     if spelled[0] == "element":
-        return spelled[1], None
+        return _collection(spelled[1]), None
     if spelled[0] == "item":
-        return spelled[1], None if is_each(spelled[2]) else spelled[2]
+        return _collection(spelled[1]), None if is_each(spelled[2]) else spelled[2]
     return key, None
+
+
+def _collection(key: Any) -> Any:
+    """A collection by what it was made as: the values of a dict are in the dict."""
+    spelled = spelled_out(key) if isinstance(key, tuple) else (key,)
+    if spelled[0] == "variable":
+        return _collection(spelled[3])
+    if spelled[0] == "call" and spelled[2:] == ("values",):
+        return _collection(spelled[1])
+    return spelled if spelled[0] == "call" else key
 
 
 class TooComplex(Exception):

@@ -145,11 +145,20 @@ class Items:
         return ("items", *(key_of(value) for value in self.values))
 
 
+UNPACKED = Known("**")
+"""The key under which a table has another that was unpacked into it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """A dict with known keys."""
 
     entries: tuple[tuple[Value, Value], ...]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all its keys are known."""
+        return all(key != UNPACKED for key, _ in self.entries)
 
     def get(self, key: Value) -> Value | None:
         return next((value for known, value in reversed(self.entries) if known == key), None)
