@@ -375,6 +375,7 @@ class Expressions(ABC):
                     )
                 ]
             for done, values in collected:
+                values = self.objects_apart(values, done, frame)
                 if known and not node.conditions:
                     outcomes.append((done, Items(each_its_own(values))))
                 elif values:
@@ -382,6 +383,19 @@ class Expressions(ABC):
                 else:
                     outcomes.append((done, Items(())))
         return outcomes
+
+    def objects_apart(self, values: list[Value], path: Path, frame: Frame) -> list[Value]:
+        """Objects that one expression makes, of a class that is to be seen: which is which is not told."""
+        return [
+            Unknown(("item", value.key, ("const", "int", index)), frozenset(self.reached([value], path)))
+            if isinstance(value, Instance) and is_made_in(value.key, frame.key)
+            else value
+            for index, value in enumerate(values)
+        ]
+
+    @abstractmethod
+    def reached(self, given: Iterable[Value], path: Path) -> list[Scaler | Optimizer]:
+        """The scalers and optimizers that can be got at from the given values."""
 
     def elements(self, source: Value) -> tuple[bool, list[Value]]:
         """The elements of a collection, if each is known; else one value that stands for any of them."""
