@@ -84,7 +84,7 @@ def fix_source(
 
 
 def lint_paths(
-    paths: Iterable[str | os.PathLike[str]] = (".",),
+    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] = ".",
     *,
     fix: bool = False,
     unsafe_fixes: bool | None = None,
@@ -94,6 +94,8 @@ def lint_paths(
     target_torch: str | None = None,
 ) -> list[Outcome]:
     """What is found in the files below ``paths``, as the command ``amplint`` finds it, by the files' own settings.
+
+    ``paths`` is one path or several.
 
     With ``fix`` the files are changed. There is an outcome for each file that amplint looked into, which are those that
     mention AMP, and for each path about which it could not do its job.
@@ -112,7 +114,8 @@ def lint_paths(
     )
     outcomes = []
     project = Project(options)
-    for result in project.check([os.fspath(path) for path in paths]):
+    several = [paths] if isinstance(paths, (str, os.PathLike)) else paths
+    for result in project.check([os.fspath(path) for path in several]):
         if not isinstance(result, Report):
             outcomes.append(Outcome(result.path, "", problems=(result.message,)))
             continue

@@ -36,20 +36,21 @@ def pytest_configure(config: pytest.Config) -> None:
 class _Watch:
     """Runs each test under the watch."""
 
-    @pytest.hookimpl(hookwrapper=True)
-    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, None]:
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
         """Fail the test where the watch saw misuse and the test itself did not fail; else add what was seen."""
         if item.get_closest_marker("amp_misuse") is not None:
-            yield
-            return
+            return (yield)
         from amplint.harness import Report, watch
 
         report = Report()
-        with watch(report):
-            outcome = yield
-        if not report.findings:
-            return
-        seen = "\n".join(map(str, report.findings))
-        item.add_report_section("call", "amp-watch", seen)
-        if getattr(outcome, "excinfo", None) is None:
+        try:
+            with watch(report):
+                outcome = yield
+        finally:
+            seen = "\n".join(map(str, report.findings))
+            if seen:
+                item.add_report_section("call", "amp-watch", seen)
+        if seen:
             pytest.fail(f"mixed precision is misused:\n{seen}", pytrace=False)
+        return outcome

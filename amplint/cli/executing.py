@@ -28,6 +28,9 @@ def narrate(results: Sequence[Report | Problem]) -> None:
                 executed += COULD_NOT_RUN not in reason
                 place = f"{shown_path(report.document.filename)}:{finding.start.row}:{finding.start.column}"
                 print(f"amplint: {place}: {finding.code} {harmless(reason)}", file=sys.stderr)
+    if not applied + withheld:
+        print("amplint: there was no fix that a run with stand-ins could have shown to heal", file=sys.stderr)
+        return
     print(
         f"amplint: {executed} of {applied + withheld} fixes of the scaler's protocol were executed with stand-ins: "
         f"{applied} kept, {withheld} withheld",

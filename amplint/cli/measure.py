@@ -26,8 +26,8 @@ def measure(
 ) -> None:
     """Run SCRIPT with ARGS with mixed precision as written and forced off, in turn, and compare.
 
-    It runs on the device that it chooses, until it has made enough optimizer steps; what it prints is left out, and
-    files that it writes are written.
+    Options of amplint come before SCRIPT; what follows it is the script's own. It runs on the device that it chooses,
+    until it has made enough optimizer steps; what it prints is left out, and files that it writes are written.
     """
     from importlib.util import find_spec
 

@@ -169,11 +169,14 @@ class Evidence:
             raise LearntMore
 
 
-_OPTIMIZER_NAME = re.compile(r"(?i)^_?optim(izer)?s?$|_optim(izer)?$|^optim(izer)?_")
+_OPTIMIZER_NAME = re.compile(
+    r"(?i:^_?(opt|optim|optimizer|optimiser)s?$|_(opt|optim|optimizer|optimiser)$|^(opt|optim|optimizer|optimiser)_)"
+    r"|^(opt|optim|optimizer)([A-Z]|\d+$)|[a-z](Opt|Optim|Optimizer)$"
+)
 
 
 def _is_optimizer_name(name: str) -> bool:
-    """Whether nothing else than an optimizer is called so."""
+    """Whether nothing else that has a ``step()`` is called so."""
     return bool(_OPTIMIZER_NAME.search(name))
 
 

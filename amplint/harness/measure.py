@@ -178,7 +178,7 @@ def _side(runs: list[Run]) -> Side:
 
 def _verdict(mixed: Side, plain: Side, *, used: bool, agreed: bool) -> str:
     if not used:
-        return "The script enters no autocast region in these steps: there is nothing to compare."
+        return "The script enters no autocast region that is switched on in these steps: there is nothing to compare."
     ratio = plain.step / mixed.step
     apart = abs(plain.step - mixed.step) > max(mixed.spread, plain.spread) / 2
     saved = 1 - mixed.memory / plain.memory if plain.memory else 0.0

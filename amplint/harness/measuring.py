@@ -101,7 +101,7 @@ class _Meter:
             backward(tensors, *args, **kwargs)
 
         def watched_enter(region: autocast) -> Any:
-            self._run.regions += 1
+            self._run.regions += region._enabled
             return enter(region)
 
         patches.set(GradScaler, "step", watched_step)

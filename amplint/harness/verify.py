@@ -37,6 +37,12 @@ def main(script: str, args: Sequence[str] = (), *, device: str = "auto", timeout
     except OSError as error:
         print(f"amplint: {shown_path(script)}: {error.strerror}", file=sys.stderr)
         return 2
+    if script.endswith(".ipynb"):
+        print(
+            f"amplint: {shown_path(script)}: a notebook is no script; --stand-in runs its training loops",
+            file=sys.stderr,
+        )
+        return 2
     gpu = torch.cuda.is_available()
     if device == "cuda" and not gpu:
         print("amplint: PyTorch finds no GPU here; --device cpu runs the script on a stand-in", file=sys.stderr)
@@ -260,7 +266,8 @@ def _print_summary(report: Report, code: int) -> None:
     elif code:
         print(f"The script ended with exit code {code}; no misuse of mixed precision until then ({steps}).")
     else:
-        print(f"No misuse of mixed precision in this run ({steps}).")
+        nothing = "" if report.steps else " With no step of an optimizer there was little to see."
+        print(f"No misuse of mixed precision in this run ({steps}).{nothing}")
 
 
 def _counted(count: int, noun: str) -> str:

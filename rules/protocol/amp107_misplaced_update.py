@@ -63,7 +63,11 @@ class MisplacedUpdate(ViolationRule):
         from amplint.flow.repairs import move_after, remove, steps_beside
 
         site = found.violation.site
-        fixes = [bundle(f"Remove `{scaler}.update()`", [remove(intent, site)])]
+        fixes = []
+        past = any(other.violation.code == "AMP101" for other in intent.report.violations)
+        # where the scaler steps nothing it is the step that may lack, and without the update nobody would notice
+        if not found.is_idle_update or intent.report.given or past:
+            fixes.append(bundle(f"Remove `{scaler}.update()`", [remove(intent, site)]))
         for cause in found.violation.causes:
             fixes.append(bundle(f"Move `{scaler}.update()`", move_after(intent, site, cause.site)))
         for step in steps_beside(

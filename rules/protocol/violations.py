@@ -90,7 +90,7 @@ class ViolationRule(Rule):
             return "the scaler cannot be reached from here"
         if found.elsewhere:
             return "a part of it stands in another file"
-        return "no rewrite of this call alone would put all calls in order"
+        return "none of the rewrites that were tried puts all calls in order"
 
 
 class ScaledGradientRule(ViolationRule):

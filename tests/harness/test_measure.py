@@ -129,7 +129,12 @@ def test_rounds_that_disagree_decide_nothing() -> None:
         (5.0, 10.0, 1, "Mixed precision pays here: a step is 2.00 times as fast."),
         (10.0, 5.0, 1, "Mixed precision does not pay here: a step takes 2.00 times as long."),
         (10.0, 10.1, 1, "Mixed precision makes no difference to the time of a step here."),
-        (10.0, 5.0, 0, "The script enters no autocast region in these steps: there is nothing to compare."),
+        (
+            10.0,
+            5.0,
+            0,
+            "The script enters no autocast region that is switched on in these steps: there is nothing to compare.",
+        ),
     ],
 )
 def test_verdict(mixed: float, plain: float, regions: int, verdict: str) -> None:

@@ -33,6 +33,9 @@ def _one(filename: str, function: str | None) -> int:
         reason = error.message if isinstance(error, DocumentError) else error
         print(f"amplint: {shown_path(filename)}: {harmless(str(reason))}", file=sys.stderr)
         return 2
+    if not rehearsals:
+        print(f"amplint: {shown_path(filename)}: no function here trains, so there was nothing to run", file=sys.stderr)
+        return 2
     expected = places(document)
     confirmed = {(seen.code, seen.row): seen for r in rehearsals for seen in r.seen.values() if _agrees(seen, expected)}
     style = Style.of(sys.stdout)
@@ -44,14 +47,14 @@ def _one(filename: str, function: str | None) -> int:
             print(f"{shown_path(filename)}: {rehearsal.root.name} could not be run: {harmless(rehearsal.obstacle)}")
     run = [rehearsal for rehearsal in rehearsals if rehearsal.reached]
     paths, steps = sum(r.paths for r in run), sum(r.steps for r in run)
-    print(
-        f"Ran {len(run)} of {len(rehearsals)} training functions with stand-ins ({paths} paths, {steps} steps): ",
-        end="",
-    )
-    print(
-        f"{len(confirmed)} error{'' if len(confirmed) == 1 else 's'}." if confirmed else "no misuse of mixed precision."
-    )
+    much = f"{_counted(paths, 'path')}, {_counted(steps, 'optimizer step')}"
+    found = _counted(len(confirmed), "error") if confirmed else "no misuse of mixed precision"
+    print(f"Ran {len(run)} of {len(rehearsals)} training functions with stand-ins ({much}): {found}.")
     return int(bool(confirmed))
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def places(document: Document) -> dict[str, set[int]]:
