@@ -93,7 +93,9 @@ def test_lint_paths(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text("[tool.amplint]\nignore = ['AMP201']\n")
     (tmp_path / "train.py").write_text(BROKEN)
     (tmp_path / "other.py").write_text("x = 1\n")
+    (alone,) = amplint.lint_paths(str(tmp_path))
     outcome, missing = amplint.lint_paths([tmp_path, tmp_path / "nowhere.py"])
+    assert alone == outcome
     assert outcome.path == str(tmp_path / "train.py")
     assert [finding.code for finding in outcome.findings] == ["AMP101"]
     assert missing.problems == ("no such file or directory",)

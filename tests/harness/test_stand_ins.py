@@ -6,6 +6,7 @@ import atexit
 import ctypes
 import importlib.machinery
 import io
+import json
 import mmap
 import multiprocessing
 import os
@@ -391,3 +392,30 @@ def test_functions_are_found_by_name(tmp_path: Path, capsys: pytest.CaptureFixtu
         rehearse(script.read_text(), str(script), "fit")
     assert main([f"{script}::fit"]) == 2
     assert main([str(tmp_path / "absent.py")]) == 2
+
+
+def test_of_a_notebook_the_cell_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    loop = """\
+        scaler = torch.amp.GradScaler("cuda")
+        def train(model, optimizer, loader):
+            for x in loader:
+                scaler.scale(model(x).mean()).backward()
+                optimizer.step()
+                optimizer.zero_grad()
+    """
+    sources = ["import torch", textwrap.dedent(loop)]
+    cells = [
+        {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": source}
+        for source in sources
+    ]
+    notebook = tmp_path / "train.ipynb"
+    notebook.write_text(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+    assert main([str(notebook)]) == 1
+    assert "train.ipynb:cell 2:5:9: AMP101" in capsys.readouterr().out
+
+
+def test_a_file_in_which_nothing_trains_is_no_clean_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "helpers.py"
+    path.write_text("import torch\n\n\ndef half(x):\n    return x / 2\n")
+    assert main([str(path)]) == 2
+    assert "no function here trains" in capsys.readouterr().err

@@ -258,3 +258,9 @@ def test_the_harness_says_what_torch_it_needs(torch_there: str, message: str, tm
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1].endswith(message)
+
+
+def test_a_notebook_is_no_script(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "train.ipynb").write_text('{"cells": []}')
+    assert main(str(tmp_path / "train.ipynb")) == 2
+    assert "--stand-in runs its training loops" in capsys.readouterr().err

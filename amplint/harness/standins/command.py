@@ -40,8 +40,8 @@ def _one(filename: str, function: str | None) -> int:
     confirmed = {(seen.code, seen.row): seen for r in rehearsals for seen in r.seen.values() if _agrees(seen, expected)}
     style = Style.of(sys.stdout)
     for _, seen in sorted(confirmed.items(), key=lambda item: (item[1].row, item[1].column, item[0][0])):
-        place = f"{style('bold', shown_path(filename))}:{seen.row}:{seen.column}"
-        print(f"{place}: {style('red', seen.code)} {harmless(seen.message)}")
+        where = document.place(document.at(seen.row, seen.column))
+        print(f"{style('bold', shown_path(filename))}:{where}: {style('red', seen.code)} {harmless(seen.message)}")
     for rehearsal in rehearsals:
         if not rehearsal.reached:
             print(f"{shown_path(filename)}: {rehearsal.root.name} could not be run: {harmless(rehearsal.obstacle)}")
