@@ -308,18 +308,38 @@ def _with_parentheses(intent: Intent, node: cst.BaseExpression) -> tuple[int, in
     return start, end
 
 
-def scale_at_backward(intent: Intent, violation: Violation, scaler: str) -> Fix | None:
-    """``loss = scaler.scale(loss)`` and ``loss.backward()`` as ``scaler.scale(loss).backward()``."""
+def _method_calls(intent: Intent, violation: Violation) -> list[tuple[int, cst.Call]]:
+    """The calls of methods in a violation's function; none where a number is divided by the scale somewhere."""
     here = intent.report.scope(violation.site)
     sites = [
         (site, node)
         for site, node in enumerate(intent.report.sites)
         if intent.report.scope(site) == here and isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute)
     ]
-    if any(
-        node.func.attr.value in ("get_scale", "_scale") for _, node in sites if isinstance(node.func, cst.Attribute)
-    ):
-        return None  # a number is divided by the scale somewhere
+    names = {node.func.attr.value for _, node in sites if isinstance(node.func, cst.Attribute)}
+    return [] if names & {"get_scale", "_scale"} else sites
+
+
+def leave_unscaled(intent: Intent, violation: Violation, scaler: str) -> Fix | None:
+    """``scaler.scale(loss).item()`` as ``loss.item()``."""
+    used = intent.report.node(violation.site)
+    if not isinstance(used, cst.Call) or not _method_calls(intent, violation):
+        return None
+    given = [argument.value for argument in used.args[:1]]
+    owner = used.func.value if isinstance(used.func, cst.Attribute) else None
+    of = next((each for each in (owner, *given) if isinstance(each, cst.Call)), None)
+    if not isinstance(of, cst.Call) or len(of.args) != 1 or intent.tree.code(of.func) != f"{scaler}.scale":
+        return None
+    loss = of.args[0].value
+    code = intent.tree.code(loss)
+    bare = of is not owner or isinstance(loss, (cst.Name, cst.Attribute, cst.Call, cst.Subscript))
+    edit = intent.document.edit(*intent.tree.span(of), code if bare else f"({code})")
+    return bundle("Use the loss itself", [edit])
+
+
+def scale_at_backward(intent: Intent, violation: Violation, scaler: str) -> Fix | None:
+    """``loss = scaler.scale(loss)`` and ``loss.backward()`` as ``scaler.scale(loss).backward()``."""
+    sites = _method_calls(intent, violation)
     for site, node in sites:
         statement = small_statement(intent, site)
         if not isinstance(statement, cst.Assign) or statement.value is not node or len(statement.targets) != 1:

@@ -28,7 +28,8 @@ total += loss.item()
 
 ## Fix safety
 The fix is safe where the variable is scaled in one statement and backpropagated in another: both become
-`scaler.scale(loss).backward()`. It is not offered where the program divides by the scale somewhere.
+`scaler.scale(loss).backward()`; and where the scaled loss has no name, as in `scaler.scale(loss).item()`, which becomes
+`loss.item()`. It is not offered where the program divides by the scale somewhere.
 
 ## References
 - [Automatic mixed precision examples](https://docs.pytorch.org/docs/stable/notes/amp_examples.html)
@@ -56,10 +57,16 @@ class ScaledLossUsed(ViolationRule):
     since = "0.1.0"
     summary = "a scaled loss is logged or made a number as if it were the loss"
     fixable = "sometimes"
-    advice = "Keep the loss under its name: `{scaler}.scale(loss).backward()`."
+    advice = "Use the loss itself, and keep it under its name: `{scaler}.scale(loss).backward()`."
 
     def candidates(self, intent: Intent, found: Found, scaler: str) -> tuple[Fix | None, ...]:
-        """The variable left unscaled, and scaled where it is backpropagated."""
-        from amplint.flow.repairs import scale_at_backward
+        """The loss itself used, or the variable left unscaled, and scaled where it is backpropagated."""
+        from amplint.flow.repairs import leave_unscaled, scale_at_backward
 
-        return (scale_at_backward(intent, found.violation, scaler),)
+        violation = found.violation
+        return leave_unscaled(intent, violation, scaler), scale_at_backward(intent, violation, scaler)
+
+    def reason(self, intent: Intent, found: Found, scaler: str | None) -> str | None:
+        """Why the loss was not put in its place."""
+        untold = scaler is not None and not found.elsewhere
+        return "which name has the loss itself is not certain" if untold else super().reason(intent, found, scaler)
