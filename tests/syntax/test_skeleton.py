@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 import textwrap
 from pathlib import Path
 
@@ -62,6 +63,8 @@ EVERYTHING = textwrap.dedent(
          (2)) ; y = not a and b or (c or d) and "ü" + 'ß'; z = a
     '''
 )
+if sys.version_info < (3, 11):
+    EVERYTHING = EVERYTHING.replace("::2, *e]", "::2]")
 
 
 def same_as_whole(text: str) -> int:
