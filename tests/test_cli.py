@@ -431,3 +431,11 @@ def test_an_interrupt_ends_quietly(tmp_path: Path) -> None:
     assert time.monotonic() - start < 5
     assert (process.returncode, out, err) == (130, b"", b"")
     assert len(list(tmp_path.iterdir())) == 40
+
+
+def test_version_and_help_are_commands_too(inside: Amplint) -> None:
+    assert inside("version").stdout == inside("--version").stdout
+    assert inside("help").stdout == inside("--help").stdout
+    assert b"Remove the caches" in inside("help", "clean").stdout
+    assert b"..." not in inside("--help").stdout.partition(b"Commands:")[2]
+    assert inside("help", "nothing").returncode == 2

@@ -66,6 +66,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
     [
         ("selct = ['AMP']", "unknown key `selct` in .*; did you mean `select`?"),
         ("target_torch = '2.1'", "unknown key `target_torch` in .*; did you mean `target-torch`?"),
+        ("[tool.amplint.lint]\nselect = ['AMP']", "unknown key `lint` in .*; there is one table"),
         ("zzz = 1", "unknown key `zzz` in .tool.amplint.$"),
         ("[tool.amplint.severty]", ":2: unknown key `severty` in .*; did you mean `severity`?"),
         ("select = []\n'ignore' = 1", ":3: `ignore` must be a list of rule codes or prefixes, not 1"),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from amplint import __version__
+from amplint.cli.about import show_help, version
 from amplint.cli.check import check
 from amplint.cli.clean import clean
 from amplint.cli.completion import completion
@@ -95,3 +96,5 @@ main.add_command(measure)
 main.add_command(server)
 main.add_command(sweep)
 main.add_command(completion)
+main.add_command(version)
+main.add_command(show_help)

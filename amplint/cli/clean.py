@@ -10,7 +10,7 @@ import click
 from amplint.cli.options import Command
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, short_help="Remove the caches here and below.")
 @click.option(
     "--cache-dir", type=click.Path(file_okay=False), envvar="AMPLINT_CACHE_DIR", help="The cache to remove, too."
 )

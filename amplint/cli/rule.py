@@ -8,7 +8,7 @@ from amplint.cli.options import Choice, Command, complete_rule
 from amplint.registry import UnknownRule, installed
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, short_help="Explain a rule.")
 @click.argument("code", required=False, shell_complete=complete_rule)
 @click.option("--all", "every", is_flag=True, help="Tell of all rules.")
 @click.option(
@@ -36,7 +36,7 @@ def rule(code: str | None, every: bool, output_format: str) -> None:
     click.echo(as_json(found) if output_format == "json" else as_markdown((found,)), nl=False)
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, short_help="List the groups of rules.")
 @click.option("--output-format", type=Choice(("text", "json")), default="text", show_default=True)
 def linter(output_format: str) -> None:
     """List the groups of rules, with the prefix that selects each."""

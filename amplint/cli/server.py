@@ -7,7 +7,7 @@ import click
 from amplint.cli.options import Command
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, short_help="Serve an editor: a language server.")
 @click.option("--stdio", is_flag=True, help="Talk by standard input and output, as is done anyway.")
 @click.pass_context
 def server(context: click.Context, stdio: bool) -> None:

@@ -10,7 +10,7 @@ import click
 from amplint.cli.options import Command
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, short_help="Lint many sources on a Dask cluster.")
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
 @click.option("--out", required=True, type=click.Path(file_okay=False), help="The folder to fill with findings.")
 @click.option("--scheduler", metavar="ADDRESS", help="A Dask cluster to work on, instead of this machine.")

@@ -12,7 +12,10 @@ class _Script(click.Path):
         super().__init__(exists=True, dir_okay=False)
 
 
-@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.command(
+    short_help="Run a training script under watch.",
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+)
 @click.argument("script", type=_Script(), required=False)
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
 @click.option(

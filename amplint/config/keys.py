@@ -90,6 +90,8 @@ def read_layer(
             hint = nearest(name, KEYS)
             if name == "tool" and not where:
                 hint = "; the keys stand here without [tool.amplint]"
+            elif name in ("lint", "format") and isinstance(value, dict):
+                hint = "; there is one table, [tool.amplint], and the keys stand in it"
             raise ConfigError(f"{place((name,))}: unknown key `{name}`{where}{hint}")
         try:
             values[name] = key.read(value, registry, source or "--config")
