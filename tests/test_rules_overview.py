@@ -93,7 +93,7 @@ def test_fish_completes(tmp_path: Path) -> None:
     done = subprocess.run(["fish", "-c", script], capture_output=True, text=True, env=with_amplint(tmp_path))
     found = [line.partition("\t")[0] for line in done.stdout.splitlines()]
     assert [word for word in found if word] == COMPLETED, done.stderr
-    assert "rule\tExplain the rule with this CODE or name." in done.stdout
+    assert "rule\tExplain a rule." in done.stdout
 
 
 @pytest.mark.skipif(shutil.which("zsh") is None, reason="needs zsh")
