@@ -24,10 +24,10 @@ def reference_run(steps: int = 5) -> ReferenceRun:
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        model = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 1))
-        x = torch.randn(64, 8)
-        y = x.sum(dim=1, keepdim=True)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+        x = torch.randn(64, 10)
+        y = x @ torch.randn(10, 1) + 0.1 * torch.randn(64, 1)
+        model = nn.Sequential(nn.Linear(10, 32), nn.ReLU(), nn.Linear(32, 1))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     scaler = torch.amp.GradScaler("cpu")
     losses = []
     for _ in range(steps):
