@@ -21,7 +21,7 @@ from amplint.harness.sites import AMPLINT, TORCH
 from amplint.harness.time_limit import EXIT_CODE, TimeLimitReached, time_limit
 from amplint.harness.virtual_cuda import virtual_cuda
 from amplint.harness.watch import Report, watch
-from amplint.output.style import Style, harmless, shown_path
+from amplint.output.style import Style, counted, harmless, shown_path
 
 
 def main(script: str, args: Sequence[str] = (), *, device: str = "auto", timeout: float | None = None) -> int:
@@ -260,15 +260,11 @@ def _print_findings(report: Report) -> None:
 
 def _print_summary(report: Report, code: int) -> None:
     count = len(report.findings)
-    steps = f"{_counted(report.steps, 'optimizer step')}, {report.skipped_steps} skipped by a scaler"
+    steps = f"{counted(report.steps, 'optimizer step')}, {report.skipped_steps} skipped by a scaler"
     if count:
-        print(f"Found {_counted(count, 'error')} in this run ({steps}).")
+        print(f"Found {counted(count, 'error')} in this run ({steps}).")
     elif code:
         print(f"The script ended with exit code {code}; no misuse of mixed precision until then ({steps}).")
     else:
         nothing = "" if report.steps else " With no step of an optimizer there was little to see."
         print(f"No misuse of mixed precision in this run ({steps}).{nothing}")
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

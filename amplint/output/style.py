@@ -93,3 +93,8 @@ def shown_path(path: str) -> str:
     """``path`` as a user knows it, and harmless even at the start of a line."""
     path = harmless(relative(path))
     return f".{os.sep}{path}" if path.lstrip().startswith("::") else path  # which GitHub would take for a command
+
+
+def counted(count: int, noun: str) -> str:
+    """A number of things: ``1 error``, ``2 errors``."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from amplint.findings import Applicability
-from amplint.output.style import Style, shown_path
+from amplint.output.style import Style, counted, shown_path
 from amplint.project import Report
 from amplint.registry import installed
 
@@ -19,9 +19,9 @@ def render(reports: Sequence[Report]) -> str:
     if not total:
         return f"All checks passed!\n{_left(reports)}"
     if healed:
-        lines = [f"Found {_errors(total)} ({healed} fixed, {remaining} remaining)."]
+        lines = [f"Found {counted(total, 'error')} ({healed} fixed, {remaining} remaining)."]
     else:
-        lines = [f"Found {_errors(total)}."]
+        lines = [f"Found {counted(total, 'error')}."]
     fixable = sum(report.fixable(finding) for report in reports for finding in report.findings)
     unsafe = _unsafe(reports)
     option = f"{unsafe} unsafe {_fixes(unsafe)} available with `--fix --unsafe-fixes`"
@@ -58,7 +58,8 @@ def render_fixes(reports: Sequence[Report], style: Style) -> str:
     healed = sum(len(report.healed) for report in reports)
     if not healed:
         return ""
-    lines = [f"\n{style('bold', f'Fixed {_errors(healed)}:')}"]
+    head = f"Fixed {counted(healed, 'error')}:"
+    lines = [f"\n{style('bold', head)}"]
     for report in reports:
         counts = Counter(finding.code for finding in report.healed)
         if counts:
@@ -75,7 +76,7 @@ def _fixed(reports: Sequence[Report], some: str, none: str, *, always: bool) -> 
     unsafe = _unsafe(reports)
     if fixed:
         more = f" ({unsafe} additional {_fixes(unsafe)} available with `--unsafe-fixes`)" if unsafe else ""
-        return f"{some} {_errors(fixed)}{more}.\n"
+        return f"{some} {counted(fixed, 'error')}{more}.\n"
     more = f" ({unsafe} {_fixes(unsafe)} available with `--unsafe-fixes`)" if unsafe else ""
     return f"{none}{more}.\n" if more or always else ""
 
@@ -91,7 +92,3 @@ def _unsafe(reports: Sequence[Report]) -> int:
 
 def _fixes(count: int) -> str:
     return "fix" if count == 1 else "fixes"
-
-
-def _errors(count: int) -> str:
-    return "1 error" if count == 1 else f"{count} errors"

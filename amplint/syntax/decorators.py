@@ -6,7 +6,7 @@ import re
 
 import libcst as cst
 
-from amplint.syntax.names import dotted_name
+from amplint.syntax.enclosing import last_name
 
 _KEEPING = re.compile(r"cache|memo|singleton|once|lazy", re.IGNORECASE)
 _PLAIN_METACLASSES = frozenset({"ABCMeta", "type", "EnumMeta"})
@@ -14,18 +14,13 @@ _PLAIN_METACLASSES = frozenset({"ABCMeta", "type", "EnumMeta"})
 
 def keeps_what_it_makes(definition: cst.FunctionDef | cst.ClassDef) -> bool:
     """Whether calls of a function or a class may come to what the first call made, and not run it again."""
-    if any(_KEEPING.search(_last_name(decorator.decorator)) for decorator in definition.decorators):
+    if any(_KEEPING.search(last_name(decorator.decorator)) for decorator in definition.decorators):
         return True
     if not isinstance(definition, cst.ClassDef):
         return False
     return any(
         keyword.keyword is not None
         and keyword.keyword.value == "metaclass"
-        and _last_name(keyword.value) not in _PLAIN_METACLASSES
+        and last_name(keyword.value) not in _PLAIN_METACLASSES
         for keyword in definition.keywords
     )
-
-
-def _last_name(node: cst.BaseExpression) -> str:
-    called = node.func if isinstance(node, cst.Call) else node
-    return (dotted_name(called) or "").rpartition(".")[2]

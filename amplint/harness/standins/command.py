@@ -9,7 +9,7 @@ from amplint.documents import Document, DocumentError
 from amplint.harness.standins.extraction import NothingToRun
 from amplint.harness.standins.rehearsal import Rehearsal, rehearse
 from amplint.harness.watch import Observation
-from amplint.output.style import Style, harmless, shown_path
+from amplint.output.style import Style, counted, harmless, shown_path
 from amplint.rule import Context
 
 
@@ -47,14 +47,10 @@ def _one(filename: str, function: str | None) -> int:
             print(f"{shown_path(filename)}: {rehearsal.root.name} could not be run: {harmless(rehearsal.obstacle)}")
     run = [rehearsal for rehearsal in rehearsals if rehearsal.reached]
     paths, steps = sum(r.paths for r in run), sum(r.steps for r in run)
-    much = f"{_counted(paths, 'path')}, {_counted(steps, 'optimizer step')}"
-    found = _counted(len(confirmed), "error") if confirmed else "no misuse of mixed precision"
+    much = f"{counted(paths, 'path')}, {counted(steps, 'optimizer step')}"
+    found = counted(len(confirmed), "error") if confirmed else "no misuse of mixed precision"
     print(f"Ran {len(run)} of {len(rehearsals)} training functions with stand-ins ({much}): {found}.")
     return int(bool(confirmed))
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def places(document: Document) -> dict[str, set[int]]:
