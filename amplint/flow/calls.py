@@ -617,9 +617,12 @@ class Calls(Expressions):
             return self.unknown_call(NONE, given, keywords, site, path, function.name)
         if function.is_replaced:
             path = self.machine.forget_all(path)
-        kept: Key = ("kept", function.name, *(key_of(value) for value in (*given, *keywords.values())))
-        if function.is_kept and (made_before := path.store.get((kept, RESULT))) is not None:
-            return [(path, self.recognise(made_before))]
+        kept: Key | None = None
+        if function.is_kept:
+            kept = ("kept", function.name, *(key_of(value) for value in (*given, *keywords.values())))
+            made_before = path.store.get((kept, RESULT))
+            if made_before is not None:
+                return [(path, self.recognise(made_before))]
         self.machine.entered.add(id(function))
         known = (id(function), site, frame.key, tuple(given), tuple(keywords.items()), path, self.machine.muted > 0)
         followed = self.machine.followed.get(known)
@@ -628,7 +631,7 @@ class Calls(Expressions):
             outcomes = self.follow(routine, given, keywords, site, path, frame)
             followed = self.machine.followed[known] = (outcomes, self.machine.remade.pop())
         outcomes, made = followed
-        if function.is_kept:  # what it made lives on, and is not made anew by the loops around this call
+        if kept is not None:  # what it made lives on, and is not made anew by the loops around this call
             return [(after.with_attribute(kept, RESULT, value), value) for after, value in outcomes]
         for outer in self.machine.remade:
             outer |= made

@@ -61,6 +61,7 @@ class Explorer:
         self.program = program
         self.evidence = Evidence(program, text)
         self.walks: dict[tuple[int, Key], Walk] = {}
+        self.closed_over = closed_over(program)
 
     def run(self) -> Exploration:
         """Explore all roots, again while the evidence grows."""
@@ -84,7 +85,6 @@ class Explorer:
             if cls.home == 0 and any(method.touches for method in cls.methods.values()):
                 self.cls(cls)
         methods = {id(m) for c in self.program.classes for m in c.methods.values()}
-        self.closed_over = closed_over(self.program)
         # outermost first: lowering lists a nested function before the one around it
         for function in reversed(self.program.functions):
             is_root = function.home == 0 and function.touches and function.name != "<lambda>"

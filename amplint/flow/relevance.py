@@ -452,7 +452,7 @@ class _Relevance:
                 else:
                     undecided.append((operands, [n for n in inside if isinstance(n, ir.Assign)]))
             elif isinstance(node, ir.With):
-                if any(id(inner) in self.active for statement in node.body for inner in ir.walk(statement)):
+                if any(id(inner) in self.active for statement in node.body for inner in self.walk(statement)):
                     relevant.add(_identifier(node.context.func if isinstance(node.context, ir.Call) else node.context))
         size = -1
         while size != len(relevant):
